@@ -38,13 +38,13 @@ $(STAMP): pyproject.toml
 	@echo "the command is $(BIN)/fencepost (or: source $(BIN)/activate, then fencepost)"
 
 run: install
-	$(BIN)/python -m fencepost_conformance.mainjob
+	$(BIN)/python -m fencepost_conformance.run.mainjob
 
 test: install
 	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 15 -m 'not all'
 
 test-all: install
-	$(BIN)/python -m fencepost_conformance.testall
+	$(BIN)/python -m tools.testall
 
 check: install
 	$(BIN)/ruff check .
@@ -56,7 +56,7 @@ check: install
 # put the folder first on PYTHONPATH to use it; without that the sources are used
 compiled: install
 	@echo "compiling the coordinator: about a minute"
-	$(call saying,still compiling,$(BIN)/python -m fencepost_conformance.compiled out/compiled)
+	$(call saying,still compiling,$(BIN)/python -m fencepost_conformance.run.compiled out/compiled)
 
 coverage: install
 	$(BIN)/coverage run -m pytest tests/unit

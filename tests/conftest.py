@@ -14,12 +14,12 @@ import pytest
 from hypothesis import settings
 
 from fencepost.protocol.profile import Profile
-from fencepost_conformance.console import CannotRun
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.jvm.assignors import KafkaAssignors
 from fencepost_conformance.targets.core import Core
-from fencepost_conformance.trace import EventTrace, read_traces
+from fencepost_conformance.targets.jvm.assignors import KafkaAssignors
+from fencepost_conformance.traces.files import EventTrace, read_traces
 
 # machines are shared, so an example may take long
 settings.register_profile("fencepost", deadline=None)

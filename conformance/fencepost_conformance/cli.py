@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, NoReturn, cast
 
 from fencepost.extras import absent
 
-from .extras import lacks
-from .interruption import listen_to_sigterm
-from .nearest import unknown
-from .stdout import survive_closed_pipe
+from .common.interruption import listen_to_sigterm
+from .common.nearest import unknown
+from .run.extras import lacks
+from .run.stdout import survive_closed_pipe
 
 if TYPE_CHECKING:
     import typer
@@ -65,7 +65,7 @@ def _guarded(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def guarded(*values: object, **options: object) -> None:
-        from .console import CannotRun  # noqa: PLC0415
+        from .common.errors import CannotRun  # noqa: PLC0415
 
         try:
             command(*values, **options)
@@ -110,7 +110,7 @@ def main(arguments: list[str] | None = None) -> None:
     app = _app(name, as_json=as_json)
     import typer  # noqa: PLC0415
 
-    from .console import CannotRun  # noqa: PLC0415
+    from .common.errors import CannotRun  # noqa: PLC0415
 
     # typer does not export the class, and its module has moved between releases
     usage_error = cast("type[Exception]", typer.BadParameter.__mro__[1])
@@ -131,8 +131,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _doctor(words: Sequence[str], *, as_json: bool) -> NoReturn:
     """Run ``doctor``, the command that must work without any extra."""
-    from .console import CannotRun  # noqa: PLC0415
-    from .doctor.report import run  # noqa: PLC0415
+    from .common.errors import CannotRun  # noqa: PLC0415
+    from .run.doctor.report import run  # noqa: PLC0415
 
     try:
         run([word for word in words if word != "--json"], as_json=as_json)
@@ -160,7 +160,7 @@ def _app(name: str, *, as_json: bool) -> typer.Typer:
 
 
 def _function(name: str) -> Callable[..., None]:
-    return _guarded(getattr(importlib.import_module(f"{__package__}.commands.{name}"), name))
+    return _guarded(getattr(importlib.import_module(f"{__package__}.run.commands.{name}"), name))
 
 
 def _complete(words: Sequence[str]) -> NoReturn:

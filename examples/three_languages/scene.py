@@ -25,7 +25,7 @@ from typing import Any
 from judge import Committed, Log, faults
 from workers import WORKERS
 
-from fencepost_conformance.console import CannotRun
+from fencepost_conformance.common.errors import CannotRun
 
 TOPIC, PARTITIONS = "orders", 4
 #: values that each worker must have acknowledged before the next kill; each member must have committed, too

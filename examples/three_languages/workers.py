@@ -12,10 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import jars
-from fencepost_conformance.jvm.builds import Build
-from fencepost_conformance.jvm.compiled import classes
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.targets.jvm import jars
+from fencepost_conformance.targets.jvm.builds import Build
+from fencepost_conformance.targets.jvm.compiled import classes
 
 HERE = Path(__file__).parent
 RELEASE = "4.4.0"

@@ -38,7 +38,7 @@ from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.targets.ids import kafka_uuid, member_id
-from fencepost_conformance.trace.files import EventTrace, read_traces
+from fencepost_conformance.traces.files import EventTrace, read_traces
 from fencepost_model.classic.coordinator import CoordinatorModel
 from fencepost_model.classic.coordinator_state import CoordinatorState
 

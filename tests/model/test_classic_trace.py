@@ -27,12 +27,12 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState
-from fencepost_conformance.console import CannotRun
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.jvm import harness
-from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.targets.jvm import harness
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+from fencepost_conformance.traces.observation import Observation
 from fencepost_model.classic.coordinator import CoordinatorModel
 from fencepost_model.trace import Follower
 

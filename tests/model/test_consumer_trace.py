@@ -20,7 +20,7 @@ from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_
 from fencepost.protocol.records import Record
 from fencepost_conformance.generate.generator import Generated
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.traces.observation import Observation
 from fencepost_model.consumer.observe import ObservedOracle, ObservedValues
 from fencepost_model.trace import Follower
 

@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 from graphs import SPEC
 
-from fencepost_conformance.mainjob import GRAPHS
+from fencepost_conformance.run.mainjob import GRAPHS
 from fencepost_model.system.checking import check_tlc
 from fencepost_model.system.families import FAMILIES, family_of_module
 from fencepost_model.system.manifest import Entry, read_manifest

@@ -69,8 +69,8 @@ def test_workers_that_share_nothing_find_the_same_graph() -> None:
 @pytest.mark.slow
 def test_spark_finds_the_fault_at_the_same_depth(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
-    from fencepost_conformance.cluster.place import Place  # noqa: PLC0415
-    from fencepost_conformance.cluster.session import spark_session  # noqa: PLC0415
+    from fencepost_conformance.run.cluster.place import Place  # noqa: PLC0415
+    from fencepost_conformance.run.cluster.session import spark_session  # noqa: PLC0415
     from fencepost_model.system.checking import check_spark  # noqa: PLC0415
 
     session = spark_session(Place(cores=1), tmp_path)

@@ -23,8 +23,8 @@ from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_
 from fencepost.protocol.records import GroupMetadataValue, Record
 from fencepost_conformance.generate.generator import Generated, core_session
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.targets.base import Observation
-from fencepost_conformance.trace import EventTrace, read_traces
+from fencepost_conformance.traces.files import EventTrace, read_traces
+from fencepost_conformance.traces.observation import Observation
 from fencepost_model.trace import Follower
 
 MATCHER = KafkaFunctions().matcher

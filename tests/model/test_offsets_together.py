@@ -27,7 +27,7 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.generate.generator import Generated, core_session, generate
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.traces.observation import Observation
 from fencepost_model.classic import work as classic_work
 from fencepost_model.classic.coordinator_state import CoordinatorState, Step
 from fencepost_model.classic.load import load_offsets

@@ -13,9 +13,9 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Appended, AppendFailed, Load, Request, TaskDone, TimerFired, Unload
 from fencepost.protocol.profiles import INTENDED
 from fencepost_conformance.generate.carried import as_carried
-from fencepost_conformance.simulate import Broken
-from fencepost_conformance.simulate.choices import Smallest
-from fencepost_conformance.simulate.session import WatchedSession
+from fencepost_conformance.generate.simulate import Broken
+from fencepost_conformance.generate.simulate.choices import Smallest
+from fencepost_conformance.generate.simulate.session import WatchedSession
 
 
 def chosen(max_examples, steps, **more):

@@ -12,17 +12,17 @@ from fencepost.coordinator import initial_state, step
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_3
-from fencepost_conformance.generate.digests import digest
 from fencepost_conformance.generate.generator import Generated, generate
-from fencepost_conformance.generate.java_order import JavaOrder
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.simulate.consumer_plan import draw_consumer_plan
-from fencepost_conformance.simulate.host import MemberHost
-from fencepost_conformance.simulate.mixed_plan import draw_mixed_plan
-from fencepost_conformance.simulate.plan import Plan, draw_plan
-from fencepost_conformance.simulate.run import Simulation
+from fencepost_conformance.generate.simulate.consumer_plan import draw_consumer_plan
+from fencepost_conformance.generate.simulate.host import MemberHost
+from fencepost_conformance.generate.simulate.mixed_plan import draw_mixed_plan
+from fencepost_conformance.generate.simulate.plan import Plan, draw_plan
+from fencepost_conformance.generate.simulate.run import Simulation
 from fencepost_conformance.targets.ids import MemberIds
+from fencepost_conformance.targets.java_order import JavaOrder
 from fencepost_model.trace import Follower
+from tools.digests import digest
 
 FUNCTIONS = KafkaFunctions()
 PROFILES = (INTENDED, KAFKA_4_3, KAFKA_4_0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost_conformance.mutants.replacement import Replacement
+from fencepost_conformance.run.mutants.replacement import Replacement
 
 #: An upgraded group has members that own nothing.
 FORGETS_WHAT_WAS_ASSIGNED = (

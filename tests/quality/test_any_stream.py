@@ -22,8 +22,8 @@ from fencepost.protocol import messages as m
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_2, KAFKA_4_3, KAFKA_4_4
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.simulate.choices import Smallest
-from fencepost_conformance.simulate.session import WatchedSession
+from fencepost_conformance.generate.simulate.choices import Smallest
+from fencepost_conformance.generate.simulate.session import WatchedSession
 from fencepost_conformance.targets.core import CoreSession
 
 SETTINGS = Settings(

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 import grimp
 import pytest
 
-PACKAGES = ("fencepost", "fencepost_server", "fencepost_consumer", "fencepost_model", "fencepost_conformance")
+PACKAGES = ("fencepost", "fencepost_server", "fencepost_consumer", "fencepost_model", "fencepost_conformance", "tools")
 
 
 def circle(graph: grimp.ImportGraph) -> list[str]:

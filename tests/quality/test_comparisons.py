@@ -9,14 +9,25 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.mutants.areas.catalogue import FAULTS
-from fencepost_conformance.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.areas.catalogue import FAULTS
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/comparisons.md"
 SECTION = "## Core, clients, servers and stores"
 #: The modules that compare, below the conformance suite; each must have a row.
-COMPARE = ("beside", "checker", "clientside", "compaction", "compare", "diff", "jvm", "pipeline", "simulate", "virtual")
+COMPARE = (
+    "generate/simulate",
+    "generate/virtual",
+    "judge/checker",
+    "judge/client",
+    "judge/compaction",
+    "judge/compare",
+    "judge/diff",
+    "judge/server",
+    "run/pipeline",
+    "targets/jvm",
+)
 
 
 def rows(text: str) -> list[list[str]]:
@@ -58,7 +69,7 @@ def test_a_row_names_planted_faults_that_exist(row: list[str]) -> None:
 def test_names_in_a_first_column_exist() -> None:
     named = [name for row in ROWS for name in re.findall(r"`([a-z_/]+(?:\.py)?)`", row[0])]
     assert len(named) > 20
-    places = (ROOT, ROOT / "conformance/fencepost_conformance")
+    places = (ROOT, ROOT / "conformance", ROOT / "conformance/fencepost_conformance")
     assert [name for name in named if not any((place / name).exists() for place in places)] == []
 
 

@@ -13,7 +13,7 @@ from random import SystemRandom
 
 import pytest
 
-from fencepost_conformance.compiled import build, is_of_these_sources, unavailable
+from fencepost_conformance.run.compiled import build, is_of_these_sources, unavailable
 
 ROOT = Path(__file__).parents[2]
 COUNT = "40"
@@ -50,7 +50,7 @@ def test_both_do_the_same(compiled: Path) -> None:
     assert ".so" in run(["-c", WHERE], compiled)
     assert run(["-c", WHERE], ROOT / "impl").strip().endswith(".py")
     first = str(SystemRandom().randrange(10**12))
-    words = ["-m", "fencepost_conformance.generate.digests", first, COUNT, "--seeds"]
+    words = ["-m", "tools.digests", first, COUNT, "--seeds"]
     of_sources = run(words, ROOT / "impl").splitlines()
     assert len(of_sources) > 7 * 3 * int(COUNT)
     assert [*zip(of_sources, run(words, compiled).splitlines(), strict=True)] == [(row, row) for row in of_sources]
@@ -66,7 +66,7 @@ def test_the_codec_writes_and_reads_the_same(request: pytest.FixtureRequest, bui
         "-c",
         "import hashlib; from random import Random; import fencepost.codec.reading as it;"
         "from fencepost.codec import LAYOUTS, Codec, CodecError;"
-        "from fencepost_conformance.jvm.serde import draw, kept;"
+        "from fencepost_conformance.targets.jvm.serde import draw, kept;"
         "print(it.__file__); print(list(kept.wrongs())); digest = hashlib.sha256()\n"
         "for layout in LAYOUTS.values():\n"
         f"    codec, rng = Codec(layout), Random({seed})\n"
@@ -92,7 +92,7 @@ def test_states_go_from_one_to_the_other(compiled: Path, tmp_path: Path) -> None
         "import pickle; from fencepost.coordinator import initial_state, step;"
         "from fencepost.protocol.events import Load, LoadStarted;"
         "from fencepost.protocol.profiles import KAFKA_4_4; from fencepost.protocol.settings import Settings;"
-        "from fencepost_conformance.generate.java_order import JavaOrder;"
+        "from fencepost_conformance.targets.java_order import JavaOrder;"
         "from fencepost_conformance.targets.ids import MemberIds;"
         "state = initial_state(Settings(), KAFKA_4_4);"
         "state, _ = step(state, LoadStarted(at_ms=0, leader_epoch=1), JavaOrder(MemberIds()));"

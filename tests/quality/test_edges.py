@@ -9,10 +9,10 @@ import pytest
 from fencepost.protocol.events import Request, TimerFired, TimerKind
 from fencepost.protocol.offset_messages import OffsetCommitRequest, TxnOffsetCommitRequest
 from fencepost.protocol.profiles import INTENDED
-from fencepost_conformance.compare.model import follow
 from fencepost_conformance.generate.edge_moves import text_of_units, units
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.judge.compare.model import follow
 
 SEEDS = range(500, 512)
 

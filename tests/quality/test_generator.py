@@ -20,7 +20,8 @@ PROGRAM = """
 import hashlib
 from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost_conformance.generate.generator import generate
-from fencepost_conformance.trace import EventTrace, convert, lines_of
+from fencepost_conformance.traces import convert
+from fencepost_conformance.traces.files import EventTrace, lines_of
 for seed in range(12):
     made = generate(seed, KAFKA_4_3)
     trace = EventTrace(made.settings, made.profile, made.events, made.observations)

@@ -14,8 +14,8 @@ from fencepost.coordinator import CoordinatorState, step
 from fencepost.coordinator.consumer import draft
 from fencepost.coordinator.kernel import persistent
 from fencepost.protocol.events import Event
-from fencepost_conformance.bench.offset_sizes import OFFSET_CASES
-from fencepost_conformance.bench.sizes import CASES, Case, choices
+from fencepost_conformance.run.bench.offset_sizes import OFFSET_CASES
+from fencepost_conformance.run.bench.sizes import CASES, Case, choices
 from fencepost_model.collector import uncollected
 
 #: Sizes from a shallow tree to a deep one. A map of at most 128 entries is not a tree, and is copied completely.

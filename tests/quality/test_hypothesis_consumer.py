@@ -43,8 +43,8 @@ from fencepost.protocol.messages import (
 )
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.replacement import in_place
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.replacement import in_place
 
 IDS = st.sampled_from(["k1", "k2", "k1", "k2", "k3"])
 INSTANCES = st.sampled_from([None, None, None, "i", "j"])

@@ -22,8 +22,8 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
 )
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.mutant import planted
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.mutant import planted
 
 GROUPS = st.sampled_from(["g", "g", "g", "h"])
 WHO = st.integers(0, 3)  # the index of a member or pending id of the group

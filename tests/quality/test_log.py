@@ -22,14 +22,14 @@ from fencepost.protocol.events import AppendFailed, Load, Unload
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
-from fencepost_conformance.compaction.core import Checked, check, differences, fault, moments
 from fencepost_conformance.generate.cleaner import Log, Reading, readings, while_read
 from fencepost_conformance.generate.generator import Generated, generate
-from fencepost_conformance.generate.java_order import JavaOrder
 from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.judge.compaction.core import Checked, check, differences, fault, moments
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.targets.ids import MemberIds
-from fencepost_conformance.trace.files import EventTrace, read_traces
+from fencepost_conformance.targets.java_order import JavaOrder
+from fencepost_conformance.traces.files import EventTrace, read_traces
 
 EACH = pytest.mark.parametrize("protocol", GroupProtocol)
 SEEDS = range(25)

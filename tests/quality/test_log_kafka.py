@@ -9,12 +9,12 @@ import pytest
 from test_log import LOSSES, recorded
 
 from fencepost.protocol.profiles import KAFKA_4_3
-from fencepost_conformance.compaction.kafka import check_on_kafka
-from fencepost_conformance.console import CannotRun
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.generate.cleaner import Reading
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.jvm import harness
+from fencepost_conformance.judge.compaction.kafka import check_on_kafka
+from fencepost_conformance.targets.jvm import harness
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 pytestmark = pytest.mark.jvm

@@ -9,9 +9,9 @@ import sys
 import pytest
 
 from fencepost_conformance.cli import main
-from fencepost_conformance.jvm.releases import NEWEST
-from fencepost_conformance.mutants import consumer_member_checks, kafka_checks, killers, suite
-from fencepost_conformance.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants import consumer_member_checks, kafka_checks, killers, suite
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.targets.jvm.releases import NEWEST
 
 #: The numbers of seeds of the checks.
 COUNTS = {

@@ -15,11 +15,11 @@ from fencepost.member.assignors.range import RangeAssignor
 from fencepost.member.consumer import ConsumerSettings, heartbeats
 from fencepost.member.events import CommitResult, MemberTimer, RequestMetadata
 from fencepost.member.turn import AnyTurn
-from fencepost_conformance.mutants.consumer_member_checks import choose
-from fencepost_conformance.simulate.beside import Beside, Disagreement
-from fencepost_conformance.simulate.consumer_pair import ConsumerPair
-from fencepost_conformance.simulate.pair import Pair
-from fencepost_conformance.simulate.pairs import explore_pairs
+from fencepost_conformance.generate.simulate.beside import Beside, Disagreement
+from fencepost_conformance.generate.simulate.consumer_pair import ConsumerPair
+from fencepost_conformance.generate.simulate.pair import Pair
+from fencepost_conformance.generate.simulate.pairs import explore_pairs
+from fencepost_conformance.run.mutants.consumer_member_checks import choose
 
 #: Packages export functions under the names of these modules.
 CLASSIC, CONSUMER = (sys.modules[f"fencepost.member.{name}"] for name in ("step", "consumer.step"))

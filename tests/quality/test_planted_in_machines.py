@@ -10,9 +10,9 @@ from coordinator_machine import shrunk
 from test_hypothesis_consumer import ConsumerCoordinator
 from test_hypothesis_core import Coordinator
 
-from fencepost_conformance.mutants.replacement import Replacement, in_place
-from fencepost_conformance.simulate import simulate
-from fencepost_conformance.simulate.consumer_plan import draw_consumer_plan
+from fencepost_conformance.generate.simulate import simulate
+from fencepost_conformance.generate.simulate.consumer_plan import draw_consumer_plan
+from fencepost_conformance.run.mutants.replacement import Replacement, in_place
 
 
 def _keeps(which):

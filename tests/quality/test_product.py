@@ -10,13 +10,13 @@ from fencepost.member.assignors.range import RangeAssignor
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatResponse
 from fencepost.protocol.profiles import KAFKA_4_3
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.mutant import planted
-from fencepost_conformance.simulate.cooperative import GradualAssignor
-from fencepost_conformance.simulate.member_rules import _NEXT
-from fencepost_conformance.simulate.pair import Pair
-from fencepost_conformance.simulate.pairs import explore_pairs
-from fencepost_conformance.simulate.product import Bounds, explore
+from fencepost_conformance.generate.simulate.cooperative import GradualAssignor
+from fencepost_conformance.generate.simulate.member_rules import _NEXT
+from fencepost_conformance.generate.simulate.pair import Pair
+from fencepost_conformance.generate.simulate.pairs import explore_pairs
+from fencepost_conformance.generate.simulate.product import Bounds, explore
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.mutant import planted
 
 METADATA = (("t", 2), ("u", 1))
 

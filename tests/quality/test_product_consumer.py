@@ -10,11 +10,11 @@ import pytest
 from fencepost.protocol.events import Topic
 from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.mutant import planted
-from fencepost_conformance.simulate.product import Bounds, Client, explore
-from fencepost_conformance.simulate.product.consumer_moves import consumer_moves
-from fencepost_conformance.simulate.product.mixed_moves import mixed_moves
+from fencepost_conformance.generate.simulate.product import Bounds, Client, explore
+from fencepost_conformance.generate.simulate.product.consumer_moves import consumer_moves
+from fencepost_conformance.generate.simulate.product.mixed_moves import mixed_moves
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.mutant import planted
 
 T1, T2 = (Topic("t", b"T" * 16, partitions) for partitions in (1, 2))
 TT, U = Topic("tt", b"V" * 16, 1), Topic("u", b"U" * 16, 1)

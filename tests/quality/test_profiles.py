@@ -9,7 +9,7 @@ import pytest
 from fencepost.protocol.profile import SWITCH_NAMES, SWITCHES, Part, Profile, Switch
 from fencepost.protocol.profiles import INTENDED, PROFILES
 from fencepost.rulebook.book import read_book
-from fencepost_conformance.repository import root
+from fencepost_conformance.common.repository import root
 
 
 @pytest.mark.parametrize("switch", SWITCHES, ids=SWITCH_NAMES)

@@ -35,7 +35,7 @@ from fencepost.quirks import (
     varies,
 )
 from fencepost.rulebook.book import citations
-from fencepost_conformance.rulebook.texts import rule_book
+from fencepost_conformance.judge.rulebook.texts import rule_book
 
 PRODUCT = Path(fencepost.__file__).parents[1]
 #: These modules define the switches, the profile that has each, and the order of those that change one function.

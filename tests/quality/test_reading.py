@@ -1,6 +1,6 @@
 """A consumer that reads, in any stream of events: each step agrees with a ledger, and in the end every record is read.
 
-The ledger (``simulate/reading/ledger.py``) checks these properties:
+The ledger (``generate/simulate/reading/ledger.py``) checks these properties:
 
 - A position moves only when records are handed out, and by a seek, a reset or a truncation.
 - Each record is handed out once, in order, from the position on.
@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fencepost.protocol.partitions import TopicPartition
-from fencepost_conformance.mutants.replacement import Replacement, in_place
-from fencepost_conformance.simulate.broken import Broken, demand
-from fencepost_conformance.simulate.reading import World, walk
-from fencepost_conformance.simulate.reading import world as worlds
+from fencepost_conformance.generate.simulate.broken import Broken, demand
+from fencepost_conformance.generate.simulate.reading import World, walk
+from fencepost_conformance.generate.simulate.reading import world as worlds
+from fencepost_conformance.run.mutants.replacement import Replacement, in_place
 from fencepost_consumer import Client, Reader, step
 from fencepost_consumer.broker import ListOffsetsResponse, OffsetForLeaderEpochResponse
 from fencepost_consumer.events import Arrived, MembershipChanged, PollReturned, Seek

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.mutant import planted
-from fencepost_conformance.mutants.replacement import Replacement, in_place
-from fencepost_conformance.simulate.broken import Broken
-from fencepost_conformance.simulate.reading.group import Group, Tally
+from fencepost_conformance.generate.simulate.broken import Broken
+from fencepost_conformance.generate.simulate.reading.group import Group, Tally
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.mutant import planted
+from fencepost_conformance.run.mutants.replacement import Replacement, in_place
 
 SEEDS = range(8)
 MORE = range(100, 900, 20)

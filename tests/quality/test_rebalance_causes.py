@@ -27,9 +27,9 @@ from fencepost.protocol.profiles import INTENDED, KAFKA_4_4, PROFILES
 from fencepost.protocol.rebalances import GroupType, RebalanceEnded, RebalanceReason, RebalanceStarted
 from fencepost.protocol.view import GroupState
 from fencepost_conformance.generate.generator import generate
-from fencepost_conformance.generate.java_order import JavaOrder, WithoutHyphens
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.ids import MemberIds
+from fencepost_conformance.targets.java_order import JavaOrder, WithoutHyphens
 
 STEPS = 120
 R = RebalanceReason

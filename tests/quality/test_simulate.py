@@ -12,11 +12,11 @@ import pytest
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.view import GroupState
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.mutant import planted
-from fencepost_conformance.simulate import draw_plan, simulate
-from fencepost_conformance.simulate.plan import ANY
-from fencepost_conformance.simulate.run import Simulation
+from fencepost_conformance.generate.simulate import draw_plan, simulate
+from fencepost_conformance.generate.simulate.plan import ANY
+from fencepost_conformance.generate.simulate.run import Simulation
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.mutant import planted
 
 
 @pytest.mark.parametrize("seeds", [range(start, start + 15) for start in range(1_000, 1_075, 15)], ids=str)

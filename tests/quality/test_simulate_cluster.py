@@ -7,9 +7,9 @@ from collections import Counter
 
 import pytest
 
-from fencepost_conformance.mutants.replacement import Replacement, in_place
-from fencepost_conformance.seeds import seed_of_run
-from fencepost_conformance.simulate.cluster import draw_cluster_plan, simulate_cluster
+from fencepost_conformance.generate.simulate.cluster import draw_cluster_plan, simulate_cluster
+from fencepost_conformance.run.mutants.replacement import Replacement, in_place
+from fencepost_conformance.run.seeds import seed_of_run
 
 SEEDS = range(12)
 

@@ -10,15 +10,15 @@ import pytest
 
 from fencepost.member.consumer import ConsumerSettings, ConsumerState
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4, PROFILES
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.consumer_member_checks import choose
-from fencepost_conformance.mutants.mutant import planted
-from fencepost_conformance.simulate import simulate
-from fencepost_conformance.simulate.consumer_pair import ConsumerPair
-from fencepost_conformance.simulate.consumer_plan import draw_consumer_plan
-from fencepost_conformance.simulate.pairs import explore_pairs
-from fencepost_conformance.simulate.plan import ANY
-from fencepost_conformance.simulate.run import Simulation
+from fencepost_conformance.generate.simulate import simulate
+from fencepost_conformance.generate.simulate.consumer_pair import ConsumerPair
+from fencepost_conformance.generate.simulate.consumer_plan import draw_consumer_plan
+from fencepost_conformance.generate.simulate.pairs import explore_pairs
+from fencepost_conformance.generate.simulate.plan import ANY
+from fencepost_conformance.generate.simulate.run import Simulation
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.consumer_member_checks import choose
+from fencepost_conformance.run.mutants.mutant import planted
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ from mixed_faults import (
 )
 
 from fencepost.protocol.profiles import INTENDED, NEWEST_KAFKA
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.replacement import in_place
-from fencepost_conformance.simulate import session, simulate
-from fencepost_conformance.simulate.mixed_plan import draw_mixed_plan
-from fencepost_conformance.simulate.plan import Fault
-from fencepost_conformance.simulate.run import Simulation
+from fencepost_conformance.generate.simulate import session, simulate
+from fencepost_conformance.generate.simulate.mixed_plan import draw_mixed_plan
+from fencepost_conformance.generate.simulate.plan import Fault
+from fencepost_conformance.generate.simulate.run import Simulation
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.replacement import in_place
 
 
 @pytest.mark.parametrize("seeds", [range(start, start + 15) for start in range(3_000, 3_060, 15)], ids=str)

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from fencepost.protocol.profiles import INTENDED
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.mutant import planted
-from fencepost_conformance.simulate.plan import Disruption, Fault
-from fencepost_conformance.simulate.storm import draw_burst_storm, draw_slow_storm, most_rounds, simulate_storm
+from fencepost_conformance.generate.simulate.plan import Disruption, Fault
+from fencepost_conformance.generate.simulate.storm import draw_burst_storm, draw_slow_storm, most_rounds, simulate_storm
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.mutant import planted
 
 
 @pytest.mark.parametrize("seeds", [range(4), range(4, 8)], ids=str)

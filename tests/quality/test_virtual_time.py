@@ -13,10 +13,10 @@ import pytest
 from fencepost.aio.engine import Engine
 from fencepost.work import Worker
 from fencepost.work.driver import Driver
-from fencepost_conformance.seeds import seed_of_run, told
-from fencepost_conformance.virtual.kinds import KINDS, judge
-from fencepost_conformance.virtual.loop import run
-from fencepost_conformance.virtual.store import FaultyStore
+from fencepost_conformance.generate.virtual.kinds import KINDS, judge
+from fencepost_conformance.generate.virtual.loop import run
+from fencepost_conformance.generate.virtual.store import FaultyStore
+from fencepost_conformance.run.seeds import seed_of_run, told
 
 #: schedules of each kind in ``make test``; half of them have fixed seeds, half have seeds of this run
 SCHEDULES = {"requests": 1_640, "workers": 240, "remote": 64, "secured": 56}

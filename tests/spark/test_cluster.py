@@ -19,11 +19,11 @@ from typing import Any
 
 import pytest
 
-from fencepost_conformance.console import CannotRun
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.pipeline.check import Checker
-from fencepost_conformance.pipeline.job import Job, Row
-from fencepost_conformance.pipeline.plan import Plan
+from fencepost_conformance.judge.rows.check import Checker
+from fencepost_conformance.judge.rows.job import Job, Row
+from fencepost_conformance.run.pipeline.plan import Plan
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install -e '.[spark]'")
 
@@ -31,15 +31,15 @@ import standalone
 from standalone import Cluster, Node
 
 from fencepost_conformance import submit
-from fencepost_conformance.checker.run import Plan as Files
-from fencepost_conformance.checker.run import find_traces, validate_traces
-from fencepost_conformance.cluster import needs
-from fencepost_conformance.cluster.folder import HadoopFolder
-from fencepost_conformance.cluster.place import Place
-from fencepost_conformance.cluster.session import Running, started
-from fencepost_conformance.jvm import harness
-from fencepost_conformance.pipeline import spark
-from fencepost_conformance.pipeline.spark import all_rows, from_spark, run_spark, wave_folder
+from fencepost_conformance.run.cluster import needs
+from fencepost_conformance.run.cluster.folder import HadoopFolder
+from fencepost_conformance.run.cluster.place import Place
+from fencepost_conformance.run.cluster.session import Running, started
+from fencepost_conformance.run.pipeline import spark
+from fencepost_conformance.run.pipeline.spark import all_rows, from_spark, run_spark, wave_folder
+from fencepost_conformance.run.validate.run import Plan as Files
+from fencepost_conformance.run.validate.run import find_traces, validate_traces
+from fencepost_conformance.targets.jvm import harness
 from fencepost_model.system.checking import check_spark
 from fencepost_model.system.manifest import read_manifest
 

@@ -14,25 +14,25 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.cluster import needs
-from fencepost_conformance.cluster.folder import LocalFolder
-from fencepost_conformance.cluster.place import Place
-from fencepost_conformance.cluster.session import Running, started
-from fencepost_conformance.cluster.shipping import Kit
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.coverage import catalogue
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.pipeline.check import Checker
-from fencepost_conformance.pipeline.job import Job, Row
-from fencepost_conformance.pipeline.plan import Plan
-from fencepost_conformance.pipeline.summary import Summary
+from fencepost_conformance.judge.coverage import catalogue
+from fencepost_conformance.judge.rows.check import Checker
+from fencepost_conformance.judge.rows.job import Job, Row
+from fencepost_conformance.judge.rows.summary import Summary
+from fencepost_conformance.run.cluster import needs
+from fencepost_conformance.run.cluster.folder import LocalFolder
+from fencepost_conformance.run.cluster.place import Place
+from fencepost_conformance.run.cluster.session import Running, started
+from fencepost_conformance.run.cluster.shipping import Kit
+from fencepost_conformance.run.pipeline.plan import Plan
 
 pytest.importorskip("pyspark", reason="pyspark is not installed; pip install -e '.[spark]'")
 
 from pyspark.errors import PySparkException
 
-from fencepost_conformance.pipeline import spark
-from fencepost_conformance.pipeline.spark import (
+from fencepost_conformance.run.pipeline import spark
+from fencepost_conformance.run.pipeline.spark import (
     _SCHEMA,
     all_rows,
     as_arrow,
@@ -118,7 +118,10 @@ def test_traces_that_were_not_decided_have_neither_passed_nor_failed(
     assert [row.seed for row in told.unsettled_rows] == sorted(lost)
 
 
-GONE = "fencepost_conformance.jvm.process.ProcessFault: 10 traces in a row could not be run; the last, of seed 7: gone"
+GONE = (
+    "fencepost_conformance.targets.jvm.process.ProcessFault: "
+    "10 traces in a row could not be run; the last, of seed 7: gone"
+)
 
 
 def test_a_target_that_fails_permanently_leaves_the_committed_waves(
@@ -146,14 +149,14 @@ def test_traces_of_mixed_groups_convert_them(runs: dict[int, dict[GroupProtocol,
 PROGRAM = """
 import sys
 from pathlib import Path
-from fencepost_conformance.pipeline.job import Job
-from fencepost_conformance.pipeline.plan import Plan
-from fencepost_conformance.cluster import needs
-from fencepost_conformance.cluster.folder import LocalFolder
-from fencepost_conformance.cluster.place import Place
-from fencepost_conformance.cluster.session import Running, started
-from fencepost_conformance.cluster.shipping import Kit
-from fencepost_conformance.pipeline.spark import run_spark
+from fencepost_conformance.judge.rows.job import Job
+from fencepost_conformance.run.pipeline.plan import Plan
+from fencepost_conformance.run.cluster import needs
+from fencepost_conformance.run.cluster.folder import LocalFolder
+from fencepost_conformance.run.cluster.place import Place
+from fencepost_conformance.run.cluster.session import Running, started
+from fencepost_conformance.run.cluster.shipping import Kit
+from fencepost_conformance.run.pipeline.spark import run_spark
 plan = Plan(Job("core", "kafka-4.3", 60), first=5, count=90, chunk=7, wave=40)
 with started(Place(cores=1), needs.TRACES) as running:
     print(run_spark(running, plan, LocalFolder(Path(sys.argv[1]) / "classic")).traces)

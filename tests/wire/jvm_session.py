@@ -8,8 +8,8 @@ from fencepost.protocol.events import Event, TimerKey
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
-from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+from fencepost_conformance.traces.observation import Observation
 
 
 class JvmSession:

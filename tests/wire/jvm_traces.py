@@ -21,10 +21,10 @@ from fencepost.protocol.messages import (
 from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import harness
-from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.targets.jvm import harness
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+from fencepost_conformance.traces.observation import Observation
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")

@@ -22,7 +22,7 @@ from fencepost.member.assignors.sticky import CooperativeStickyAssignor
 from fencepost.member.consumer_protocol import Subscription
 from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.events import Topic
-from fencepost_conformance.jvm.assignors import KafkaAssignors, client
+from fencepost_conformance.targets.jvm.assignors import KafkaAssignors, client
 
 AssignorsOf = Callable[[str], AbstractContextManager[KafkaAssignors]]
 Shares = Mapping[str, tuple[TopicPartition, ...]] | None

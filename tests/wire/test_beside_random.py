@@ -9,25 +9,25 @@ from typing import Any
 
 import pytest
 
-from fencepost_conformance.beside import run
-from fencepost_conformance.beside.__main__ import main
-from fencepost_conformance.beside.brokers import served
-from fencepost_conformance.beside.compare import first_difference, shrink
-from fencepost_conformance.beside.draw import scripts
-from fencepost_conformance.beside.normal import Normal
-from fencepost_conformance.beside.parts import Kind
-from fencepost_conformance.beside.rights import Right, guarded_scripts
-from fencepost_conformance.beside.script import RAW, Move, Run, Script
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import jars, releases
-from fencepost_conformance.mutants.areas.catalogue import FAULTS
-from fencepost_conformance.mutants.areas.copying import environment, faulty_copy
-from fencepost_conformance.seeds import seed_of_run, told
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.judge.server import run
+from fencepost_conformance.judge.server.brokers import served
+from fencepost_conformance.judge.server.compare import first_difference, shrink
+from fencepost_conformance.judge.server.draw import scripts
+from fencepost_conformance.judge.server.normal import Normal
+from fencepost_conformance.judge.server.parts import Kind
+from fencepost_conformance.judge.server.rights import Right, guarded_scripts
+from fencepost_conformance.judge.server.script import RAW, Move, Run, Script
+from fencepost_conformance.run.mutants.areas.catalogue import FAULTS
+from fencepost_conformance.run.mutants.areas.copying import environment, faulty_copy
+from fencepost_conformance.run.seeds import seed_of_run, told
+from fencepost_conformance.targets.jvm import jars, releases
 from fencepost_server.apis.table import TABLE
 from fencepost_server.security.acl import BITS, Resource, parse_rules
+from tools.compare_server import main
 
 RELEASE = "4.4.0"
-#: Kafka's answers to many parts, of 5,000 requests each: ``python -m fencepost_conformance.beside --keep
+#: Kafka's answers to many parts, of 5,000 requests each: ``python -m tools.compare_server --keep
 #: tests/wire/beside-4.4.0.zip --kind KIND --parts N``, to be repeated when other scripts or other rules are drawn
 RECORDED = Path(__file__).with_name("beside-4.4.0.zip")
 #: parts of the record that a run compares; the first of each kind is always among them

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import jars
-from fencepost_conformance.jvm.releases import broker_artifacts
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.targets.broker import Broker, BrokerFault
+from fencepost_conformance.targets.jvm import jars
+from fencepost_conformance.targets.jvm.releases import broker_artifacts
 
 pytestmark = pytest.mark.broker
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from served import Served
 
-from fencepost_conformance.checker import check
-from fencepost_conformance.checker.check import check_trace
 from fencepost_conformance.cli import main
-from fencepost_conformance.pipeline import over_wire, stage
-from fencepost_conformance.trace.files import WireTrace, read_traces
+from fencepost_conformance.judge.checker import check
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.run.pipeline import over_wire, stage
+from fencepost_conformance.traces.files import WireTrace, read_traces
 
 FAILS = 7  #: the seed of the trace on which the checker fails
 

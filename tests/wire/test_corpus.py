@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.checker.check import check_file, check_trace
-from fencepost_conformance.checker.search import Limits
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.corpus.produce import takes
-from fencepost_conformance.corpus.scenarios import ALL, SCENARIOS
-from fencepost_conformance.falsify.falsehoods import KINDS, falsehoods
-from fencepost_conformance.trace.files import WireTrace, read_traces
-from fencepost_conformance.trace.lines import ReceivedLine, SentLine
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.judge.checker.check import check_file, check_trace
+from fencepost_conformance.judge.checker.search import Limits
+from fencepost_conformance.run.falsify.falsehoods import KINDS, falsehoods
+from fencepost_conformance.traces.files import WireTrace, read_traces
+from fencepost_conformance.traces.lines import ReceivedLine, SentLine
+from tools.corpus.produce import takes
+from tools.corpus.scenarios import ALL, SCENARIOS
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 FILES = sorted(CORPUS.glob("*.jsonl.gz"))

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from scripted_broker import TOPIC, UNKNOWN, Answer, Beat, Script, ScriptedBroker
 
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import jars
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.targets.jvm import jars
 
 pytestmark = pytest.mark.slow
 RELEASE = "4.3.1"

@@ -14,9 +14,9 @@ from fencepost.member.assignors.sticky import CooperativeStickyAssignor, StickyA
 from fencepost.member.consumer_protocol import Assignment, Subscription
 from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.events import Topic
-from fencepost_conformance.generate.java_order import java_order, timeline_order
-from fencepost_conformance.jvm.assignors import KafkaAssignors, client
-from fencepost_conformance.jvm.assignors.rounds import NAMES, Round, server_rounds, sticky_rounds
+from fencepost_conformance.targets.java_order import java_order, timeline_order
+from fencepost_conformance.targets.jvm.assignors import KafkaAssignors, client
+from fencepost_conformance.targets.jvm.assignors.rounds import NAMES, Round, server_rounds, sticky_rounds
 
 pytestmark = pytest.mark.jvm
 #: seeds of groups, each with several rounds

@@ -10,13 +10,13 @@ from jvm_traces import require_harness
 
 from fencepost.coordinator.kernel.stored_offsets import StepOffsets
 from fencepost.protocol.profiles import PROFILES
-from fencepost_conformance.compare import lockstep
-from fencepost_conformance.compare.atomic import fails_within
 from fencepost_conformance.generate.generator import Generated, generate
-from fencepost_conformance.jvm.releases import NEWEST
-from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.judge.compare import lockstep
+from fencepost_conformance.judge.compare.atomic import fails_within
 from fencepost_conformance.targets.core import Core
+from fencepost_conformance.targets.jvm.releases import NEWEST
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+from fencepost_conformance.traces.observation import Observation
 
 pytestmark = pytest.mark.jvm
 

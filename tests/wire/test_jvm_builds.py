@@ -10,10 +10,10 @@ import pytest
 from jvm_traces import require_harness
 
 from fencepost_conformance.cli import main
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import harness, jars
-from fencepost_conformance.jvm.builds import ARTIFACT, Build, in_folder
-from fencepost_conformance.jvm.releases import broker_artifacts
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.targets.jvm import harness, jars
+from fencepost_conformance.targets.jvm.builds import ARTIFACT, Build, in_folder
+from fencepost_conformance.targets.jvm.releases import broker_artifacts
 
 pytestmark = pytest.mark.jvm
 RELEASE = "4.3.1"

@@ -12,8 +12,8 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.consumer_records import ConsumerGroupTargetAssignmentMemberKey as TargetKey
 from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.compare.lockstep import compare
 from fencepost_conformance.generate.generator import core_session
+from fencepost_conformance.judge.compare.lockstep import compare
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 pytestmark = pytest.mark.jvm

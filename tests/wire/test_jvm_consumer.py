@@ -18,16 +18,16 @@ from fencepost.protocol.messages import DescribeGroupsRequest, ListGroupsRequest
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, PROFILES
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.compare.lockstep import as_far_as_told, first_difference
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.pipeline.check import Checker, as_row
-from fencepost_conformance.pipeline.job import Job, TraceOutcome
-from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.judge.compare.lockstep import as_far_as_told, first_difference
+from fencepost_conformance.judge.rows.check import Checker, as_row
+from fencepost_conformance.judge.rows.job import Job, TraceOutcome
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.targets.ids import MemberIds, kafka_uuid
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
-from fencepost_conformance.trace import EventTrace, read_traces
+from fencepost_conformance.traces.files import EventTrace, read_traces
+from fencepost_conformance.traces.observation import Observation
 
 pytestmark = pytest.mark.jvm
 

@@ -13,11 +13,11 @@ from jvm_traces import require_harness
 from fencepost.protocol.events import AppendFailed
 from fencepost.protocol.profiles import NEWEST_KAFKA
 from fencepost_conformance.cli import main
-from fencepost_conformance.diff.groups import Groups
-from fencepost_conformance.diff.job import Job, parse_side
-from fencepost_conformance.diff.run import Runner, run
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.judge.diff.groups import Groups
+from fencepost_conformance.judge.diff.job import Job, parse_side
+from fencepost_conformance.judge.diff.run import Runner, run
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 pytestmark = pytest.mark.jvm

@@ -6,8 +6,8 @@ import pytest
 from jvm_traces import require_harness
 
 from fencepost.protocol.profiles import PROFILES
-from fencepost_conformance.compare.lockstep import compare
 from fencepost_conformance.generate.edges import SETTINGS, edges, last_epochs
+from fencepost_conformance.judge.compare.lockstep import compare
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 pytestmark = pytest.mark.jvm

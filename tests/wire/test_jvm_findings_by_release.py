@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from jvm_traces import require_harness
 
-from fencepost_conformance.findings.catalogue import FINDINGS
-from fencepost_conformance.findings.run import judge_all, opened
-from fencepost_conformance.findings.table import changed, read_pinned
-from fencepost_conformance.jvm.releases import RELEASES
+from fencepost_conformance.judge.findings.catalogue import FINDINGS
+from fencepost_conformance.judge.findings.run import judge_all, opened
+from fencepost_conformance.judge.findings.table import changed, read_pinned
+from fencepost_conformance.targets.jvm.releases import RELEASES
 
 pytestmark = pytest.mark.jvm
 

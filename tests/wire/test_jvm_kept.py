@@ -9,10 +9,10 @@ from jvm_traces import require_harness
 
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import KAFKA_4_3, KAFKA_4_4
-from fencepost_conformance.compare.lockstep import compare
-from fencepost_conformance.compare.model import follow
 from fencepost_conformance.generate.generator import Generated
 from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.judge.compare.lockstep import compare
+from fencepost_conformance.judge.compare.model import follow
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 pytestmark = pytest.mark.jvm

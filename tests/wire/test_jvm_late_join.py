@@ -16,9 +16,9 @@ from fencepost.protocol.consumer_view import ConsumerGroupState
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, PROFILES
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+from fencepost_conformance.traces.observation import Observation
 
 TOPIC = b"\1" * 16
 SETTINGS = Settings(group_consumer_assignment_interval_ms=0)

@@ -11,8 +11,8 @@ from fencepost.protocol.messages import DeletedGroup, DeleteGroupsRequest, Delet
 from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.view import GroupView
 from fencepost_conformance.generate.generator import generate
-from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+from fencepost_conformance.traces.observation import Observation
 
 pytestmark = pytest.mark.jvm
 

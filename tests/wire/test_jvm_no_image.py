@@ -12,10 +12,10 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionValue
 from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.compare.lockstep import compare
-from fencepost_conformance.compare.model import follow
-from fencepost_conformance.jvm.releases import RELEASES
+from fencepost_conformance.judge.compare.lockstep import compare
+from fencepost_conformance.judge.compare.model import follow
 from fencepost_conformance.targets.core import Core
+from fencepost_conformance.targets.jvm.releases import RELEASES
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 from fencepost_conformance.targets.registry import profile_of_version
 

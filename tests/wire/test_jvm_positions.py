@@ -7,11 +7,11 @@ from random import SystemRandom
 
 import pytest
 
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm.positions import KafkaPositions, differences
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.mutant import planted
-from fencepost_conformance.mutants.replacement import Replacement, in_place
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.mutant import planted
+from fencepost_conformance.run.mutants.replacement import Replacement, in_place
+from fencepost_conformance.targets.jvm.positions import KafkaPositions, differences
 
 pytestmark = pytest.mark.jvm
 WALKS = 300

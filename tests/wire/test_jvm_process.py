@@ -14,9 +14,9 @@ import pytest
 from jvm_traces import LOADED, RELEASE, join, require_harness, run
 
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import harness, jars
-from fencepost_conformance.jvm.process import LineProcess, NoStart, ProcessFault, in_a_line
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.targets.jvm import harness, jars
+from fencepost_conformance.targets.jvm.process import LineProcess, NoStart, ProcessFault, in_a_line
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 

@@ -11,11 +11,11 @@ from fencepost.codec import LAYOUTS, Codec
 from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionKey as RegexKey
 from fencepost.protocol.consumer_records import ConsumerGroupRegularExpressionValue as RegexValue
 from fencepost.protocol.records import Record
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm.serde import KafkaSerde, client, compare, kept
-from fencepost_conformance.jvm.serde.loading import KafkaLoader, damaged_logs, differences, taken
-from fencepost_conformance.mutants import codec_faults
-from fencepost_conformance.mutants.mutant import Mutant, planted
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.run.mutants import codec_faults
+from fencepost_conformance.run.mutants.mutant import Mutant, planted
+from fencepost_conformance.targets.jvm.serde import KafkaSerde, client, compare, kept
+from fencepost_conformance.targets.jvm.serde.loading import KafkaLoader, damaged_logs, differences, taken
 
 pytestmark = pytest.mark.jvm
 FRESH = 1_200

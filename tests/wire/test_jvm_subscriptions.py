@@ -13,8 +13,8 @@ from fencepost.protocol.messages import Protocol
 from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState
-from fencepost_conformance.compare.lockstep import first_difference
-from fencepost_conformance.compare.model import follow
+from fencepost_conformance.judge.compare.lockstep import first_difference
+from fencepost_conformance.judge.compare.model import follow
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.targets.ids import member_id
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm

@@ -10,8 +10,8 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import KAFKA_4_0, KAFKA_4_4
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.compare.lockstep import first_difference
 from fencepost_conformance.generate.generator import core_session
+from fencepost_conformance.judge.compare.lockstep import first_difference
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 pytestmark = pytest.mark.jvm

@@ -13,8 +13,8 @@ from fencepost.protocol import offset_messages as o
 from fencepost.protocol.messages import VERSIONS, RequestBody
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import PROFILES
-from fencepost_conformance.compare.lockstep import compare
 from fencepost_conformance.generate.edges import SETTINGS, TOPIC, Stage
+from fencepost_conformance.judge.compare.lockstep import compare
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 pytestmark = pytest.mark.jvm

@@ -16,11 +16,11 @@ from fencepost.protocol.embedded import (
     encode_assignment,
     encode_subscription,
 )
-from fencepost_conformance import repository
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import values
-from fencepost_conformance.jvm.assignors import KafkaAssignors
-from fencepost_conformance.jvm.defaults import ask_defaults
+from fencepost_conformance.common import repository
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.targets.jvm.assignors import KafkaAssignors
+from fencepost_conformance.targets.jvm.defaults import ask_defaults
+from tools import kafka_values as values
 
 pytestmark = pytest.mark.jvm
 KEPT = values.kept(repository.root())

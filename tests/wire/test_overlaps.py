@@ -12,11 +12,11 @@ from random import Random
 
 import pytest
 
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.search import Limits
-from fencepost_conformance.falsify.overlaps import MOST_MS, widened
-from fencepost_conformance.trace.files import WireTrace, read_traces
-from fencepost_conformance.trace.lines import ReceivedLine, SentLine
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.checker.search import Limits
+from fencepost_conformance.run.falsify.overlaps import MOST_MS, widened
+from fencepost_conformance.traces.files import WireTrace, read_traces
+from fencepost_conformance.traces.lines import ReceivedLine, SentLine
 
 HERE = Path(__file__).parent
 KAFKA = {trace.name: trace for trace in read_traces(HERE / "kafka-4.4.0.jsonl.gz") if isinstance(trace, WireTrace)}

@@ -10,12 +10,12 @@ import pytest
 from partial import partial_broker
 from served import Served
 
-from fencepost_conformance.addresses import Address
 from fencepost_conformance.cli import main
-from fencepost_conformance.coverage.wire import api_name
+from fencepost_conformance.common.addresses import Address
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.pipeline.asking import CLIENTS
-from fencepost_conformance.record.upstream import inspect
+from fencepost_conformance.generate.wire.asking import CLIENTS
+from fencepost_conformance.traces.api_names import api_name
+from fencepost_conformance.traces.recorder.upstream import inspect
 
 pytestmark = pytest.mark.slow
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.corpus.member import MemberConfig
-from fencepost_conformance.jvm import jars
-from fencepost_conformance.jvm.releases import broker_artifacts
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.targets.broker import HOST, Broker
+from fencepost_conformance.targets.jvm import jars
+from fencepost_conformance.targets.jvm.releases import broker_artifacts
+from tools.corpus.member import MemberConfig
 
 pytestmark = [pytest.mark.broker, pytest.mark.clients, pytest.mark.slow]
 
@@ -35,7 +35,7 @@ def broker():  # type: ignore[no-untyped-def]
 def _member(address: str, name: str, protocol: str) -> subprocess.Popen[str]:
     config = MemberConfig("confluent-kafka", address, f"live-{protocol}", ("topic",), name, protocol=protocol)
     fields = {name: getattr(config, name) for name in MemberConfig.__slots__}
-    command = [sys.executable, "-m", "fencepost_conformance.corpus.member", json.dumps(fields)]
+    command = [sys.executable, "-m", "tools.corpus.member", json.dumps(fields)]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 

@@ -24,13 +24,13 @@ from fencepost.wire.frames import (
     request_schema,
     write_request,
 )
-from fencepost_conformance.addresses import Address, parse_address
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.record.run import record
-from fencepost_conformance.sweep.brokers import profile_of
+from fencepost_conformance.common.addresses import Address, parse_address
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.sweep.brokers import profile_of
 from fencepost_conformance.targets.broker import Broker
-from fencepost_conformance.trace.files import WireTrace, read_traces
+from fencepost_conformance.traces.files import WireTrace, read_traces
+from fencepost_conformance.traces.recorder.run import record
 
 INTERVAL_MS = 1_000
 SETTING = "offsets.retention.check.interval.ms"

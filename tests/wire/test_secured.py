@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from served import Served
 
-from fencepost_conformance.addresses import Address
 from fencepost_conformance.cli import main
-from fencepost_conformance.record.run import record
+from fencepost_conformance.common.addresses import Address
 from fencepost_conformance.targets.broker import Broker
-from fencepost_conformance.wire.access import read_access
-from fencepost_conformance.wire.questions import questions
+from fencepost_conformance.traces.recorder.run import record
+from fencepost_conformance.traces.wire.access import read_access
+from fencepost_conformance.traces.wire.questions import questions
 
 LOGIN = {"security.protocol": "SASL_SSL", "sasl.username": "alice", "sasl.password": "secret-1"}
 

@@ -11,10 +11,10 @@ from beside import play
 from served import Served
 
 from fencepost.wire import frames
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import jars
-from fencepost_conformance.jvm.releases import broker_artifacts
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.targets.broker import Broker
+from fencepost_conformance.targets.jvm import jars
+from fencepost_conformance.targets.jvm.releases import broker_artifacts
 from fencepost_server.apis.table import ANNOUNCED, TABLE
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from served import Served
 
-from fencepost_conformance.jvm.jars import cache_root
+from fencepost_conformance.targets.jvm.jars import cache_root
 
 pytestmark = [pytest.mark.clients, pytest.mark.all]
 CLIENTS = Path(__file__).parents[1] / "clients"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from served import Served
 
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import jars
-from fencepost_conformance.jvm.builds import Build
-from fencepost_conformance.jvm.compiled import classes
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.targets.jvm import jars
+from fencepost_conformance.targets.jvm.builds import Build
+from fencepost_conformance.targets.jvm.compiled import classes
 
 pytestmark = [pytest.mark.jvm, pytest.mark.clients]
 RELEASE = "4.4.0"

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from kio.index import load_request_schema
 
-from fencepost_conformance import repository
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.sweep import matrix
-from fencepost_conformance.sweep.brokers import ALL, SERVE, profile_of, running
-from fencepost_conformance.sweep.forms import forms
-from fencepost_conformance.sweep.run import Outcome, sweep
-from fencepost_conformance.sweep.scenes import APIS
+from fencepost_conformance.common import repository
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.judge.sweep import matrix
+from fencepost_conformance.judge.sweep.brokers import ALL, SERVE, profile_of, running
+from fencepost_conformance.judge.sweep.forms import forms
+from fencepost_conformance.judge.sweep.run import Outcome, sweep
+from fencepost_conformance.judge.sweep.scenes import APIS
 from fencepost_server.apis.table import TABLE
 
 KEPT = matrix.read(repository.root())

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from fencepost_conformance.falsify.falsehoods import falsehoods
-from fencepost_conformance.trace.files import WireTrace, read_traces, write_traces
+from fencepost_conformance.run.falsify.falsehoods import falsehoods
+from fencepost_conformance.traces.files import WireTrace, read_traces, write_traces
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 GOOD = CORPUS / "alone-java.jsonl.gz"

@@ -16,10 +16,10 @@ from fencepost.protocol.partitions import TopicPartition
 from fencepost.remote import Groups, Refused, Sasl
 from fencepost.remote.connection import Connection
 from fencepost.work import Share, ShareLost, Worker
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import jars
-from fencepost_conformance.jvm.releases import broker_artifacts
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.targets.broker import Broker
+from fencepost_conformance.targets.jvm import jars
+from fencepost_conformance.targets.jvm.releases import broker_artifacts
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 RELEASE = "4.4.0"

@@ -26,11 +26,11 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
 from fencepost.protocol.settings import Settings
 
-from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
+from ..targets.java_order import JavaOrder
+from ..traces.observation import Observation
 from .extremes import Extreme, extremes
-from .java_order import JavaOrder
 
 SETTINGS: Final = Settings(group_initial_rebalance_delay_ms=0, offsets_retention_ms=600_000)
 TOPIC: Final = ev.Topic("orders", bytes(15) + b"\x07", 2)

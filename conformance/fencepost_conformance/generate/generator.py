@@ -14,9 +14,10 @@ from fencepost.protocol.events import Event
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 
-from ..targets.base import Observation
 from ..targets.core import CoreSession
 from ..targets.ids import MemberIds
+from ..targets.java_order import JavaOrder
+from ..traces.observation import Observation
 from . import offset_moves
 from .classic_steps import ClassicSteps
 from .clients import Client
@@ -25,7 +26,6 @@ from .consumer_plan import draw_consumer_plan
 from .consumer_steps import ConsumerSteps
 from .edge_moves import EdgeOffsets, EdgeTimes
 from .edge_words import worded
-from .java_order import JavaOrder
 from .mixed_clients import mixed_client
 from .plan import GroupProtocol, Plan, draw_plan
 from .steps import Steps

@@ -15,8 +15,8 @@ from fencepost.protocol.offset_messages import TxnOffsetCommitRequest, WriteTxnM
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupView
 
-from ..leading import Leading
-from ..targets.base import Observation
+from ..targets.leading import Leading
+from ..traces.observation import Observation
 from .cleaner import Log
 from .plan import Plan
 

@@ -22,9 +22,9 @@ from kio.static.primitive import i16, i32, i32Timedelta
 
 from fencepost.wire.frames import API_KEYS, RequestHeader, framed, read_response, write_request
 
-from ..jvm import jars
-from ..jvm.builds import numbers
-from ..jvm.releases import broker_artifacts
+from .jvm import jars
+from .jvm.builds import numbers
+from .jvm.releases import broker_artifacts
 
 #: setting for 3.9 with its own default coordinator, the one in Scala
 SCALA_COORDINATOR: Final = {"group.coordinator.new.enable": "false"}

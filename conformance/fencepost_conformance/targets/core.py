@@ -19,9 +19,9 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 
-from ..generate.java_order import JavaOrder, WithoutHyphens
-from .base import Observation
+from ..traces.observation import Observation
 from .ids import MemberIds
+from .java_order import JavaOrder, WithoutHyphens
 from .wire_form import record_form, wire_form
 
 _FUNCTIONS = KafkaFunctions()

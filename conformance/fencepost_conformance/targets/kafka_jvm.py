@@ -20,11 +20,11 @@ from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 from fencepost_model.collector import uncollected
 
-from ..jvm import decode, encode, harness
-from ..jvm.builds import Build
-from ..jvm.process import LineProcess, NoStart, ProcessFault
-from ..jvm.releases import NEWEST
-from .base import Observation
+from ..traces.observation import Observation
+from .jvm import decode, encode, harness
+from .jvm.builds import Build
+from .jvm.process import LineProcess, NoStart, ProcessFault
+from .jvm.releases import NEWEST
 from .registry import profile_of_version
 
 

@@ -12,10 +12,10 @@ from typing import Literal
 from fencepost.protocol.profiles import INTENDED, NEWEST_KAFKA, PROFILES
 from fencepost_model.classic.scala import KAFKA_3_9
 
-from ..console import CannotRun
-from ..judged import JUDGED
-from ..jvm.builds import Build, in_folder, numbers
-from ..nearest import unknown
+from ..common.errors import CannotRun
+from ..common.nearest import unknown
+from ..traces.profiles import JUDGED
+from .jvm.builds import Build, in_folder, numbers
 
 _KNOWN = (
     "core or model (each checks the other), kafka:RELEASE (such as kafka:4.4.0), kafka:DIR (a folder of jars), "

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from fencepost_conformance.cli import COMMANDS, main
-from fencepost_conformance.doctor import parts
-from fencepost_conformance.doctor.jobs import JOBS
-from fencepost_conformance.doctor.parts import PARTS, look
+from fencepost_conformance.run.doctor import parts
+from fencepost_conformance.run.doctor.jobs import JOBS
+from fencepost_conformance.run.doctor.parts import PARTS, look
 
 Patch = pytest.MonkeyPatch
 #: Each function removes a requirement; the folder is a temporary one.

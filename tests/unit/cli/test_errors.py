@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fencepost_conformance.cli import main
-from fencepost_conformance.nearest import nearest, unknown
+from fencepost_conformance.common.nearest import nearest, unknown
 
 ROOT = Path(__file__).parents[3]
 

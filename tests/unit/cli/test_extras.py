@@ -15,11 +15,11 @@ import pytest
 from fencepost.extras import MODULES as INSTALLED
 from fencepost.functions import KafkaFunctions
 from fencepost_conformance.cli import COMMANDS
-from fencepost_conformance.extras import extra_for, lacks
+from fencepost_conformance.run.extras import extra_for, lacks
 
 ROOT = Path(__file__).parents[3]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-OURS = ("fencepost", "fencepost_server", "fencepost_consumer", "fencepost_model", "fencepost_conformance")
+OURS = ("fencepost", "fencepost_server", "fencepost_consumer", "fencepost_model", "fencepost_conformance", "tools")
 #: distributions whose module has another name
 MODULES = {
     "google-re2": "re2",

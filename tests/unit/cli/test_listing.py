@@ -11,32 +11,32 @@ import pytest
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from fencepost_conformance import console as speech
-from fencepost_conformance import repository
-from fencepost_conformance.bench.measure import Row as Figure
-from fencepost_conformance.checker.verdict import Refusal, Verdict
-from fencepost_conformance.commands import bench, mutants, rules, validate
-from fencepost_conformance.findings.catalogue import FINDINGS
-from fencepost_conformance.findings.judge import Judged
-from fencepost_conformance.findings.judge import Verdict as Presence
-from fencepost_conformance.findings.outcome import Outcome
-from fencepost_conformance.findings.table import read_tickets
+from fencepost_conformance.common import repository
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.listing import Listing
-from fencepost_conformance.mainjob import Finding, Stage, table_of
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.suite import Kill
-from fencepost_conformance.mutants.suite import Verdict as Tried
-from fencepost_conformance.mutants.table import as_row
-from fencepost_conformance.pipeline.check import Checker
-from fencepost_conformance.pipeline.job import Job
-from fencepost_conformance.pipeline.job import Row as TraceRow
-from fencepost_conformance.pipeline.summary import Summary
-from fencepost_conformance.report import checked, terminal
-from fencepost_conformance.rulebook.standing import Standing
-from fencepost_conformance.rulebook.texts import rule_book
-from fencepost_conformance.verdict import Tally
-from fencepost_conformance.verdict import Verdict as Passes
+from fencepost_conformance.judge.checker.verdict import Refusal, Verdict
+from fencepost_conformance.judge.findings.catalogue import FINDINGS
+from fencepost_conformance.judge.findings.judge import Judged
+from fencepost_conformance.judge.findings.judge import Verdict as Presence
+from fencepost_conformance.judge.findings.table import read_tickets
+from fencepost_conformance.judge.rows.check import Checker
+from fencepost_conformance.judge.rows.job import Job
+from fencepost_conformance.judge.rows.job import Row as TraceRow
+from fencepost_conformance.judge.rows.summary import Summary
+from fencepost_conformance.judge.rulebook.standing import Standing
+from fencepost_conformance.judge.rulebook.texts import rule_book
+from fencepost_conformance.judge.verdict import Tally
+from fencepost_conformance.judge.verdict import Verdict as Passes
+from fencepost_conformance.run.bench.measure import Row as Figure
+from fencepost_conformance.run.commands import bench, mutants, rules, validate
+from fencepost_conformance.run.mainjob import Finding, Stage, table_of
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.suite import Kill
+from fencepost_conformance.run.mutants.suite import Verdict as Tried
+from fencepost_conformance.run.mutants.table import as_row
+from fencepost_conformance.show import console as speech
+from fencepost_conformance.show.findings import Outcome
+from fencepost_conformance.show.listing import Listing
+from fencepost_conformance.show.report import checked, terminal
 from fencepost_model.system.checking import Row
 from fencepost_model.system.manifest import read_manifest
 

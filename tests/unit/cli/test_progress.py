@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from fencepost_conformance import console
 from fencepost_conformance.cli import main
-from fencepost_conformance.mutants import suite
+from fencepost_conformance.run.mutants import suite
+from fencepost_conformance.show import console
 
 
 def lines_until(capsys: pytest.CaptureFixture[str], wanted: str) -> list[str]:

@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from fencepost_conformance.checker.verdict import Refusal, Verdict
 from fencepost_conformance.cli import main
-from fencepost_conformance.commands import validate
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.report.details import panel
-from fencepost_conformance.report.steps import Kind, StepWords
-from fencepost_conformance.rulebook.texts import brief, chosen, rule_book, told
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.judge.checker.verdict import Refusal, Verdict
+from fencepost_conformance.judge.rulebook.texts import brief, chosen, rule_book, told
+from fencepost_conformance.run.commands import validate
+from fencepost_conformance.show.report.details import panel
+from fencepost_conformance.show.report.steps import Kind, StepWords
 
 ROOT = Path(__file__).parents[3]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance import testall
+from tools import testall
 
 ROOT = Path(__file__).parents[3]
 TESTS = """

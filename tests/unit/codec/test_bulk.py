@@ -11,7 +11,7 @@ from fencepost.codec import LAYOUTS, Codec, CodecError
 from fencepost.protocol.logged import Commits, StoredOffset, is_packed, unpacked
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import Record
-from fencepost_conformance.jvm.serde import draw
+from fencepost_conformance.targets.jvm.serde import draw
 
 ROWS = 1_600
 

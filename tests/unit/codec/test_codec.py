@@ -43,7 +43,7 @@ from fencepost.protocol.offset_records import ControlKey, ControlValue, OffsetCo
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import KAFKA_4_0, PROFILES
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
-from fencepost_conformance.jvm.serde import draw, kept
+from fencepost_conformance.targets.jvm.serde import draw, kept
 
 CODEC = Codec()
 PRODUCER = Producer(7, 3)

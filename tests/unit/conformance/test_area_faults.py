@@ -12,13 +12,13 @@ import pytest
 
 import fencepost
 from fencepost_conformance.cli import main
-from fencepost_conformance.mutants.areas import kept, trial
-from fencepost_conformance.mutants.areas.catalogue import FAULTS
-from fencepost_conformance.mutants.areas.copying import environment, faulty_copy
-from fencepost_conformance.mutants.areas.fault import Area
-from fencepost_conformance.mutants.areas.page import as_markdown
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.replacement import exchanged_code, in_place
+from fencepost_conformance.run.mutants.areas import kept, trial
+from fencepost_conformance.run.mutants.areas.catalogue import FAULTS
+from fencepost_conformance.run.mutants.areas.copying import environment, faulty_copy
+from fencepost_conformance.run.mutants.areas.fault import Area
+from fencepost_conformance.run.mutants.areas.page import as_markdown
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.replacement import exchanged_code, in_place
 from fencepost_server.security import acl
 
 ROOT = Path(__file__).parents[3]

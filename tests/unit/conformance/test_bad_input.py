@@ -57,18 +57,18 @@ def test_an_error_is_reported_in_the_last_line(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("compaction --profile nonsense", "no profile 'nonsense'"),
-        ("compaction --kafka latest", "no release 'latest' of Kafka"),
-        ("rulebook.evidence many", "'many' is not a number of traces"),
-        ("falsify nowhere", "no trace at nowhere"),
-        ("corpus nonsense", "no trace begins with 'nonsense'"),
+        ("tools.compaction --profile nonsense", "no profile 'nonsense'"),
+        ("tools.compaction --kafka latest", "no release 'latest' of Kafka"),
+        ("tools.evidence.traces many", "'many' is not a number of traces"),
+        ("fencepost_conformance.run.falsify nowhere", "no trace at nowhere"),
+        ("tools.corpus nonsense", "no trace begins with 'nonsense'"),
     ],
 )
 def test_likewise_where_a_module_is_run(words: str, told: str) -> None:
     module, *rest = words.split()
-    command = [sys.executable, "-m", f"fencepost_conformance.{module}", *rest]
+    command = [sys.executable, "-m", module, *rest]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
     assert ran.returncode == 2
-    assert ran.stderr.splitlines()[-1].startswith(f"{module.rpartition('.')[2]}: ")
+    assert ran.stderr.splitlines()[-1].partition(": ")[0] in module.split(".")
     assert told in ran.stderr
     assert "Traceback" not in ran.stderr

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fencepost_conformance.bench import golang, serve, served
-from fencepost_conformance.console import CannotRun
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.run.bench import golang, serve, served
 
 
 def line(test: str, **told: Any) -> dict[str, Any]:

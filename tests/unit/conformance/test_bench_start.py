@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from fencepost_conformance.bench import start
-from fencepost_conformance.bench.start import Start
-from fencepost_conformance.console import CannotRun
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.run.bench import start
+from fencepost_conformance.run.bench.start import Start
 
 #: Opens its port, and answers with a length and the correlation id.
 SERVER = """

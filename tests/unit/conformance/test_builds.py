@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm.builds import Build, in_folder
-from fencepost_conformance.pipeline.job import Job
-from fencepost_conformance.pipeline.plan import Plan
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.judge.rows.job import Job
+from fencepost_conformance.run.pipeline.plan import Plan
 from fencepost_conformance.targets import registry
+from fencepost_conformance.targets.jvm.builds import Build, in_folder
 
 KAFKA = (
     "kafka-clients", "kafka-coordinator-common", "kafka-group-coordinator", "kafka-group-coordinator-api",

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 import pytest
 
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
-from fencepost_conformance.compare.choices import Answer, Call, Place, WatchedChoices, untold_choices
-from fencepost_conformance.compare.lockstep import compare
 from fencepost_conformance.generate.generator import Generated, generate
-from fencepost_conformance.generate.java_order import JavaOrder, java_order, timeline_order
 from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.judge.compare.choices import Answer, Call, Place, WatchedChoices, untold_choices
+from fencepost_conformance.judge.compare.lockstep import compare
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.targets.ids import MemberIds
+from fencepost_conformance.targets.java_order import JavaOrder, java_order, timeline_order
 
 Kept = Callable[..., list[Generated]]
 ONE, OTHER, ALONE = bytes(15) + b"\x01", bytes(15) + b"\x11", bytes(15) + b"\x02"

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from fencepost_conformance.cli import main
-from fencepost_conformance.cluster import session
-from fencepost_conformance.cluster.folder import is_url
-from fencepost_conformance.cluster.place import (
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.run.cluster import session
+from fencepost_conformance.run.cluster.folder import is_url
+from fencepost_conformance.run.cluster.place import (
     Place,
     driver_address,
     is_cluster,
@@ -19,7 +20,6 @@ from fencepost_conformance.cluster.place import (
     require_reachable,
     submitted,
 )
-from fencepost_conformance.console import CannotRun
 
 LOOPBACK = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.cluster import needs
-from fencepost_conformance.cluster.folder import LocalFolder
-from fencepost_conformance.cluster.needs import Found, look
-from fencepost_conformance.cluster.shipping import PACKAGES, Kit, package_files, write_classpath, write_code
-from fencepost_conformance.jvm import harness
-from fencepost_conformance.jvm.builds import Build
-from fencepost_conformance.pipeline.plan import code_digest
+from fencepost_conformance.run.cluster import needs
+from fencepost_conformance.run.cluster.folder import LocalFolder
+from fencepost_conformance.run.cluster.needs import Found, look
+from fencepost_conformance.run.cluster.shipping import PACKAGES, Kit, package_files, write_classpath, write_code
+from fencepost_conformance.run.pipeline.plan import code_digest
+from fencepost_conformance.targets.jvm import harness
+from fencepost_conformance.targets.jvm.builds import Build
 
 ROOT = Path(__file__).parents[3]
 
@@ -44,7 +44,7 @@ def test_the_archive_holds_every_file_of_the_packages_and_no_other(archive: Path
         names = held.namelist()
     assert set(names) == expected
     assert len(names) == len(expected)
-    assert "fencepost_conformance/jvm/harness/Main.java" in expected
+    assert "fencepost_conformance/targets/jvm/harness/Main.java" in expected
     assert not [name for name in names if "test_" in name or name.endswith(".pyc")]
 
 
@@ -79,19 +79,19 @@ WITH = {
 }
 TRACES = """
 import pyarrow
-from fencepost_conformance.pipeline.check import Checker
-from fencepost_conformance.pipeline.job import Job
+from fencepost_conformance.judge.rows.check import Checker
+from fencepost_conformance.judge.rows.job import Job
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.pipeline.spark import _worker, as_arrow
+from fencepost_conformance.run.pipeline.spark import _worker, as_arrow
 for protocol in GroupProtocol:
     as_arrow(Checker(Job("core", "kafka-4.3", 60, True, protocol)).check(range(3)))
-from fencepost_conformance.pipeline.plan import code_digest
+from fencepost_conformance.run.pipeline.plan import code_digest
 print(code_digest())
 """
 FILES = """
 from pathlib import Path
-from fencepost_conformance.checker import on_spark
-from fencepost_conformance.checker.check import check_file
+from fencepost_conformance.run.validate import on_spark
+from fencepost_conformance.judge.checker.check import check_file
 print([verdict.outcome for verdict in check_file(Path("tests/corpus/consumer-regex-java.jsonl.gz"))])
 """
 GRAPHS = """

@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from fencepost_conformance.cli import main
-from fencepost_conformance.commands import conform
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import harness
-from fencepost_conformance.jvm.builds import Build
-from fencepost_conformance.mainjob import Finding, Stage, outcome_of_stages
-from fencepost_conformance.pipeline.engines import ENGINES
-from fencepost_conformance.pipeline.job import Job
-from fencepost_conformance.pipeline.plan import Plan
-from fencepost_conformance.processes import worker_processes
-from fencepost_conformance.verdict import Verdict
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.common.processes import worker_processes
+from fencepost_conformance.judge.rows.job import Job
+from fencepost_conformance.judge.verdict import Verdict
+from fencepost_conformance.run.commands import conform
+from fencepost_conformance.run.mainjob import Finding, Stage, outcome_of_stages
+from fencepost_conformance.run.pipeline.engines import ENGINES
+from fencepost_conformance.run.pipeline.plan import Plan
+from fencepost_conformance.targets.jvm import harness
+from fencepost_conformance.targets.jvm.builds import Build
 
 ROOT = Path(__file__).parents[3]
 
@@ -30,7 +30,7 @@ PROGRAM = "import sys; from fencepost_conformance.cli import main; sys.argv = ['
 #: reports its progress often, so that a test knows where it is.
 ATTENTIVE = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    f"from fencepost_conformance import console; console.EVERY = 0.1; {PROGRAM}"
+    f"from fencepost_conformance.show import console; console.EVERY = 0.1; {PROGRAM}"
 )
 
 
@@ -56,10 +56,10 @@ def test_a_missing_component_is_reported_before_any_engine_starts(engine: str, m
         raise AssertionError("the engine was started")
 
     monkeypatch.setattr(harness, "command", missing)
-    monkeypatch.setattr("fencepost_conformance.pipeline.engines.run_local", started)
+    monkeypatch.setattr("fencepost_conformance.run.pipeline.engines.run_local", started)
     if engine == "spark":
         pytest.importorskip("pyspark", reason="needs PySpark")
-        monkeypatch.setattr("fencepost_conformance.cluster.session.spark_session", started)
+        monkeypatch.setattr("fencepost_conformance.run.cluster.session.spark_session", started)
     with pytest.raises(CannotRun, match=r"install what runs Kafka 4\.3\.1"):
         ENGINES[engine](Plan(Job("kafka:4.3.1", "kafka-4.3", 10, False), 0, 4), 2, None, lambda _: None)
 
@@ -138,7 +138,7 @@ def test_a_worker_that_is_killed_is_reported(tmp_path: Path) -> None:
 )
 def test_falsify_is_run_as_a_module(words: list[str], status: int, told: str) -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "fencepost_conformance.falsify", *words],
+        [sys.executable, "-m", "fencepost_conformance.run.falsify", *words],
         capture_output=True,
         text=True,
         timeout=120,

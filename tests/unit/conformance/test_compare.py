@@ -12,17 +12,17 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.records import GroupMetadataKey, Record
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.compare.choices import WatchedChoices
-from fencepost_conformance.compare.difference import compare_step
-from fencepost_conformance.compare.lockstep import compare
 from fencepost_conformance.generate.generator import generate
-from fencepost_conformance.generate.java_order import JavaOrder
-from fencepost_conformance.pipeline.check import Checker
-from fencepost_conformance.pipeline.job import Job
-from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.judge.compare.choices import WatchedChoices
+from fencepost_conformance.judge.compare.difference import compare_step
+from fencepost_conformance.judge.compare.lockstep import compare
+from fencepost_conformance.judge.rows.check import Checker
+from fencepost_conformance.judge.rows.job import Job
 from fencepost_conformance.targets.core import Core, CoreSession
 from fencepost_conformance.targets.ids import MemberIds
+from fencepost_conformance.targets.java_order import JavaOrder
 from fencepost_conformance.targets.wire_form import wire_form
+from fencepost_conformance.traces.observation import Observation
 
 MEMBERS = (m.JoinGroupMember("b", group_instance_id="i", metadata=b"2"), m.JoinGroupMember("a", metadata=b"1"))
 JOINED = m.JoinGroupResponse(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import compiled, jars
-from fencepost_conformance.jvm.builds import Build
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.targets.jvm import compiled, jars
+from fencepost_conformance.targets.jvm.builds import Build
 
 PROGRAM = """
 package fencepost;

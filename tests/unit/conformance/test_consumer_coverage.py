@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
-from fencepost_conformance.coverage import catalogue
-from fencepost_conformance.coverage.rules_consumer import CONSUMER_RULES, UNREACHED_CONSUMER_RULES
 from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.judge.coverage import catalogue
+from fencepost_conformance.judge.coverage.rules_consumer import CONSUMER_RULES, UNREACHED_CONSUMER_RULES
 
 BOOK = Path(__file__).resolve().parents[3] / "docs" / "rules" / "04-consumer.md"
 

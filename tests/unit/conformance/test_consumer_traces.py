@@ -24,10 +24,11 @@ from fencepost.protocol.offset_records import ControlKey, ControlValue, OffsetCo
 from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.records import GroupMetadataKey, Record
 from fencepost.protocol.settings import MigrationPolicy, Settings
-from fencepost_conformance.targets.base import Observation
-from fencepost_conformance.trace import BrokenTrace, EventTrace, convert, itf, read_traces, write_traces
-from fencepost_conformance.trace import lines as ln
-from fencepost_conformance.trace.record_form import KINDS
+from fencepost_conformance.traces import convert, itf
+from fencepost_conformance.traces import lines as ln
+from fencepost_conformance.traces.files import BrokenTrace, EventTrace, read_traces, write_traces
+from fencepost_conformance.traces.observation import Observation
+from fencepost_conformance.traces.record_form import KINDS
 
 TOPIC = bytes(range(240, 256))
 CLASSIC = r.ClassicMemberMetadata(10_000, (Protocol("range", b"\x00\xff"),))

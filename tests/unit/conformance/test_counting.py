@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost_conformance.counting import counted
+from fencepost_conformance.common.counting import counted
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 from fencepost.protocol.profiles import KAFKA_4_3
-from fencepost_conformance.coverage import catalogue
-from fencepost_conformance.coverage.features import features_of
-from fencepost_conformance.coverage.rules import RULES, UNREACHED_RULES
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.judge.coverage import catalogue
+from fencepost_conformance.judge.coverage.features import features_of
+from fencepost_conformance.judge.coverage.rules import RULES, UNREACHED_RULES
 
 BOOK = Path(__file__).resolve().parents[3] / "docs" / "rules" / "02-classic.md"
 

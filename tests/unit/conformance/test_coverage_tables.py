@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fencepost.protocol.profiles import KAFKA_4_3
-from fencepost_conformance.coverage import rules, rules_of_group
-from fencepost_conformance.coverage.features import features_of
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.judge.coverage import rules, rules_of_group
+from fencepost_conformance.judge.coverage.features import features_of
 
 
 @pytest.mark.parametrize("protocol", GroupProtocol)

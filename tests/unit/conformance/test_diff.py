@@ -32,19 +32,19 @@ from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_2, KAFKA_4_3
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.cli import main
-from fencepost_conformance.compare.leaves import Seen, leaves
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.diff.groups import Groups
-from fencepost_conformance.diff.job import Job, Row, parse_side
-from fencepost_conformance.diff.pair import Pair
-from fencepost_conformance.diff.run import CHUNK, Runner, row_of, run, side_by_side
-from fencepost_conformance.diff.shortest import shortest
-from fencepost_conformance.diff.side import CoreLive
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.known import read_known
-from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.judge.compare.leaves import Seen, leaves
+from fencepost_conformance.judge.diff.groups import Groups
+from fencepost_conformance.judge.diff.job import Job, Row, parse_side
+from fencepost_conformance.judge.diff.pair import Pair
+from fencepost_conformance.judge.diff.run import CHUNK, Runner, row_of, run, side_by_side
+from fencepost_conformance.judge.diff.shortest import shortest
+from fencepost_conformance.judge.diff.side import CoreLive
+from fencepost_conformance.judge.known import read_known
 from fencepost_conformance.targets.core import Core
-from fencepost_conformance.trace import EventTrace, read_traces
+from fencepost_conformance.traces.files import EventTrace, read_traces
+from fencepost_conformance.traces.observation import Observation
 
 CONSUMER = GroupProtocol.CONSUMER
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost_conformance.findings.catalogue import FINDINGS
-from fencepost_conformance.mutants.areas.catalogue import FAULTS
-from fencepost_conformance.mutants.catalogue import MUTANTS
+from fencepost_conformance.judge.findings.catalogue import FINDINGS
+from fencepost_conformance.run.mutants.areas.catalogue import FAULTS
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
 
 #: an actor without a name, or a word that Kafka's documentation does not use
 ODD = frozenset(

@@ -14,21 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.commands import conform as conform_command
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.interruption import Interruption, interruptible
-from fencepost_conformance.jvm import jars
-from fencepost_conformance.pipeline import engines
-from fencepost_conformance.pipeline.job import Job
-from fencepost_conformance.pipeline.local import run_local
-from fencepost_conformance.pipeline.plan import Plan
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.common.interruption import Interruption, interruptible
+from fencepost_conformance.judge.rows.job import Job
+from fencepost_conformance.run.commands import conform as conform_command
+from fencepost_conformance.run.pipeline import engines
+from fencepost_conformance.run.pipeline.local import run_local
+from fencepost_conformance.run.pipeline.plan import Plan
+from fencepost_conformance.targets.jvm import jars
 
 PROGRAM = "import sys; from fencepost_conformance.cli import main; sys.argv = ['fencepost', *sys.argv[1:]]; main()"
 #: a shell that starts a command in the background makes it ignore Ctrl-C; this restores the default. The command
 #: reports its progress often, so that a test need not wait for it.
 ATTENTIVE = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    f"from fencepost_conformance import console; console.EVERY = 0.1; {PROGRAM}"
+    f"from fencepost_conformance.show import console; console.EVERY = 0.1; {PROGRAM}"
 )
 
 
@@ -161,8 +161,8 @@ def test_failures_before_an_interruption_are_kept(tmp_path: Path, monkeypatch: p
 def test_sigterm_ends_the_command_that_the_main_job_is_at(tmp_path: Path) -> None:
     program = """
 from pathlib import Path
-from fencepost_conformance.interruption import listen_to_sigterm
-from fencepost_conformance.mainjob import Stage, run_stage
+from fencepost_conformance.common.interruption import listen_to_sigterm
+from fencepost_conformance.run.mainjob import Stage, run_stage
 listen_to_sigterm()
 words = ("conform", "--profile", "intended", "--traces", "1000000", "--workers", "1")
 found = run_stage(Stage("a stage", words), Path.cwd())
@@ -200,7 +200,7 @@ def test_the_block_ends_and_not_the_command() -> None:
 def test_an_interruption_on_its_way_is_not_logged() -> None:
     program = """
 import logging
-from fencepost_conformance.interruption import Terminated, listen_to_sigterm
+from fencepost_conformance.common.interruption import Terminated, listen_to_sigterm
 listen_to_sigterm()
 for name in ("", "py4j.clientserver"):
     log = logging.getLogger(name)
@@ -223,8 +223,8 @@ for name in ("", "py4j.clientserver"):
 def test_an_interrupted_validate_reports_its_results(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from fencepost_conformance.checker import run  # noqa: PLC0415
     from fencepost_conformance.cli import main  # noqa: PLC0415
+    from fencepost_conformance.run.validate import run  # noqa: PLC0415
 
     corpus = Path(__file__).parents[2] / "corpus"
     files = [str(corpus / f"alone-{client}.jsonl.gz") for client in ("java", "aiokafka", "confluent-kafka")]

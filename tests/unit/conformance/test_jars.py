@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import jars
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.targets.jvm import jars
 
 WANTED = "org.apache.kafka:kafka-group-coordinator:9.9.9"
 ABSENT = "[ERROR] Failed to execute goal: org.apache.kafka:x:jar:9.9.9 was not found in central"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost_conformance.generate.java_order import JavaOrder, WithoutHyphens, buckets_for, java_order
 from fencepost_conformance.targets.ids import MemberIds
+from fencepost_conformance.targets.java_order import JavaOrder, WithoutHyphens, buckets_for, java_order
 
 
 def test_the_order_of_the_standard_assignors() -> None:

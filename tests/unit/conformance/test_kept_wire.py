@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from fencepost.protocol.profiles import PROFILES
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.history import histories
-from fencepost_conformance.checker.search import Limits, Search
-from fencepost_conformance.checker.verdict import Verdict
-from fencepost_conformance.trace.files import WireTrace, read_traces
-from fencepost_conformance.trace.lines import NamesLine, ReceivedLine, SentLine, WireLine
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.checker.history import histories
+from fencepost_conformance.judge.checker.search import Limits, Search
+from fencepost_conformance.judge.checker.verdict import Verdict
+from fencepost_conformance.traces.files import WireTrace, read_traces
+from fencepost_conformance.traces.lines import NamesLine, ReceivedLine, SentLine, WireLine
 
 KEPT = Path(__file__).parents[2] / "kept" / "wire"
 TOPIC_ID = "46aecd41-3e60-4462-8c81-aadf562d3fd6"

@@ -12,13 +12,13 @@ from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import HeartbeatRequest, JoinGroupRequest
 from fencepost.protocol.profiles import KAFKA_4_3
-from fencepost_conformance.coverage import catalogue
-from fencepost_conformance.coverage.features import Watcher, features_of
-from fencepost_conformance.coverage.rules import UNREACHED_RULES
-from fencepost_conformance.coverage.rules_consumer import UNREACHED_CONSUMER_RULES
-from fencepost_conformance.coverage.rules_of_group import MIXED_RULES, UNREACHED_MIXED_RULES
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.judge.coverage import catalogue
+from fencepost_conformance.judge.coverage.features import Watcher, features_of
+from fencepost_conformance.judge.coverage.rules import UNREACHED_RULES
+from fencepost_conformance.judge.coverage.rules_consumer import UNREACHED_CONSUMER_RULES
+from fencepost_conformance.judge.coverage.rules_of_group import MIXED_RULES, UNREACHED_MIXED_RULES
 
 BOOK = Path(__file__).resolve().parents[3] / "docs" / "rules" / "06-mixed.md"
 

@@ -20,7 +20,8 @@ from fencepost.member.assignors.range import RangeAssignor
 from fencepost.member.consumer_protocol import Subscription
 from fencepost.protocol.events import Topic
 from fencepost_conformance.cli import main
-from fencepost_conformance.mutants import (
+from fencepost_conformance.judge.rulebook.texts import rule_book
+from fencepost_conformance.run.mutants import (
     assignor_faults,
     boundary_faults,
     cluster_faults,
@@ -38,12 +39,11 @@ from fencepost_conformance.mutants import (
     sync_faults,
     width_faults,
 )
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.killers import pinned
-from fencepost_conformance.mutants.mutant import Mutant, Side, check, planted, text_of
-from fencepost_conformance.mutants.page import as_markdown
-from fencepost_conformance.mutants.replacement import DoesNotApply, Replacement, exchanged_code, in_place, replaced
-from fencepost_conformance.rulebook.texts import rule_book
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.killers import pinned
+from fencepost_conformance.run.mutants.mutant import Mutant, Side, check, planted, text_of
+from fencepost_conformance.run.mutants.page import as_markdown
+from fencepost_conformance.run.mutants.replacement import DoesNotApply, Replacement, exchanged_code, in_place, replaced
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "mutants.md"
 CORE = Path(fencepost.__file__).parent

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fencepost_conformance.checker.offsets.register import NEVER, NOTHING, Pending, Read, Register, Value, Write
+from fencepost_conformance.judge.checker.offsets.register import NEVER, NOTHING, Pending, Read, Register, Value, Write
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,15 @@ import pytest
 from fencepost.protocol.kafka_names import value_of
 from fencepost.protocol.settings import Settings
 from fencepost.sharding import partition_for
-from fencepost_conformance.addresses import Address
 from fencepost_conformance.cli import main
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.coverage.wire import api_name
+from fencepost_conformance.common.addresses import Address
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.pipeline import stage
-from fencepost_conformance.pipeline.asking import CLIENTS, NotOffered, absent_words, offer
-from fencepost_conformance.pipeline.job import Job
-from fencepost_conformance.wire.settings import assumed_words, fitting, settle
+from fencepost_conformance.generate.wire.asking import CLIENTS, NotOffered, absent_words, offer
+from fencepost_conformance.judge.rows.job import Job
+from fencepost_conformance.run.pipeline import stage
+from fencepost_conformance.traces.api_names import api_name
+from fencepost_conformance.traces.wire.settings import assumed_words, fitting, settle
 
 HERE = Address("127.0.0.1", 9092)
 #: APIs of groups that librdkafka's mock cluster announces

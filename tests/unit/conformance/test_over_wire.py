@@ -23,7 +23,7 @@ from fencepost.wire.frames import (
     write_request,
 )
 from fencepost_conformance.cli import main
-from fencepost_conformance.console import CannotRun
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.targets.registry import TargetName, parse_target
 
 REQUESTS = (

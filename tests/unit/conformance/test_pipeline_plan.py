@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.cluster.folder import LocalFolder
-from fencepost_conformance.cluster.session import cause
-from fencepost_conformance.console import CannotRun
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.pipeline.job import Job
-from fencepost_conformance.pipeline.kept import close_kept, kept_checker
-from fencepost_conformance.pipeline.local import Crew, run_local
-from fencepost_conformance.pipeline.plan import Plan, claim
+from fencepost_conformance.judge.rows.job import Job
+from fencepost_conformance.run.cluster.folder import LocalFolder
+from fencepost_conformance.run.cluster.session import cause
+from fencepost_conformance.run.pipeline.kept import close_kept, kept_checker
+from fencepost_conformance.run.pipeline.local import Crew, run_local
+from fencepost_conformance.run.pipeline.plan import Plan, claim
 
 JOB = Job("core", "kafka-4.3", 40)
 
@@ -52,8 +52,8 @@ def test_a_directory_belongs_to_one_plan(tmp_path: Path) -> None:
 
 
 def test_the_cause_of_a_spark_error_is_one_line() -> None:
-    trouble = "Job aborted\nTraceback:\n  File x\nfencepost_conformance.console.CannotRun: no jar\n\tat java.base"
-    assert cause(Exception(trouble)) == "fencepost_conformance.console.CannotRun: no jar"
+    trouble = "Job aborted\nTraceback:\n  File x\nfencepost_conformance.common.errors.CannotRun: no jar\n\tat java.base"
+    assert cause(Exception(trouble)) == "fencepost_conformance.common.errors.CannotRun: no jar"
     assert cause(Exception("\n gone \n at x")) == "gone"
     of_java = "An error occurred\n: org.apache.X: Job aborted\n\tat a.b\nCaused by: c.D: the root\n\tat e.f"
     assert cause(Exception(of_java)) == "c.D: the root"

@@ -21,11 +21,11 @@ from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, NEWEST_KAFKA
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.cli import main
 from fencepost_conformance.generate.generator import Generated, generate
-from fencepost_conformance.pipeline.check import Checker
-from fencepost_conformance.pipeline.job import Job, TraceOutcome
-from fencepost_conformance.shrink.shrinker import Shrunk, kind_of, shrink
+from fencepost_conformance.judge.rows.check import Checker
+from fencepost_conformance.judge.rows.job import Job, TraceOutcome
+from fencepost_conformance.judge.shrink.shrinker import Shrunk, kind_of, shrink
 from fencepost_conformance.targets.core import Core
-from fencepost_conformance.trace import EventTrace, read_traces
+from fencepost_conformance.traces.files import EventTrace, read_traces
 
 JOB = Job("core", "kafka-4.3", 150)
 MOST_EVENTS = 12

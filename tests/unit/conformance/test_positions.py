@@ -10,13 +10,13 @@ from uuid import UUID
 
 import pytest
 
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.positions.clients import clients
-from fencepost_conformance.checker.positions.judge import FETCH, judged
-from fencepost_conformance.checker.positions.track import GRACE_MS, Track
-from fencepost_conformance.record import reading
-from fencepost_conformance.trace.files import WireTrace, read_traces
-from fencepost_conformance.trace.lines import SentLine
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.checker.positions.clients import clients
+from fencepost_conformance.judge.checker.positions.judge import FETCH, judged
+from fencepost_conformance.judge.checker.positions.track import GRACE_MS, Track
+from fencepost_conformance.traces.files import WireTrace, read_traces
+from fencepost_conformance.traces.lines import SentLine
+from fencepost_conformance.traces.recorder import reading
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 

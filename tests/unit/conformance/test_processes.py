@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.processes import worker_processes
+from fencepost_conformance.common.processes import worker_processes
 
 TIMEOUT_S = 60
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from fencepost_conformance.coverage import catalogue
-from fencepost_conformance.generate.digests import digest_of
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.mutant import planted
-from fencepost_conformance.pipeline.job import Row
-from fencepost_conformance.pipeline.spark import as_arrow, from_spark
+from fencepost_conformance.judge.coverage import catalogue
+from fencepost_conformance.judge.rows.job import Row
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.mutant import planted
+from fencepost_conformance.run.pipeline.spark import as_arrow, from_spark
+from tools.digests import digest_of
 
 ROW = Row(
     *(7, "held", "", -1, "", "", "", 1, 2, 3, 4, 5),

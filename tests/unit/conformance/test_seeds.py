@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.mainjob import replays, stages
-from fencepost_conformance.seeds import BOUND, VARIABLE, seed_of_run, told
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.run.mainjob import replays, stages
+from fencepost_conformance.run.seeds import BOUND, VARIABLE, seed_of_run, told
 
 
 def test_seeds_are_others_each_time_unless_one_is_asked_for() -> None:
@@ -43,7 +43,7 @@ def test_the_main_job_draws_its_traces_from_the_seed() -> None:
 
 
 def test_the_main_job_rejects_a_wrong_seed_before_it_does_anything(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "fencepost_conformance.mainjob"]
+    words = [sys.executable, "-m", "fencepost_conformance.run.mainjob"]
     done = subprocess.run(
         words, cwd=tmp_path, env={VARIABLE: "many"}, capture_output=True, text=True, timeout=60, check=False
     )

@@ -17,9 +17,10 @@ from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupState, GroupView, MemberView
-from fencepost_conformance.targets.base import Observation
-from fencepost_conformance.trace import BrokenTrace, EventTrace, WireTrace, convert, itf, read_traces, write_traces
-from fencepost_conformance.trace import lines as ln
+from fencepost_conformance.traces import convert, itf
+from fencepost_conformance.traces import lines as ln
+from fencepost_conformance.traces.files import BrokenTrace, EventTrace, WireTrace, read_traces, write_traces
+from fencepost_conformance.traces.observation import Observation
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORD = Record(

@@ -14,17 +14,18 @@ from fencepost.protocol.events import Event
 from fencepost.protocol.profiles import KAFKA_4_3, PROFILES
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.cli import main
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.diff.job import Side
-from fencepost_conformance.diff.run import Runner
-from fencepost_conformance.diff.side import CoreLive, Live
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.common.processes import worker_processes
 from fencepost_conformance.generate.generator import generate
-from fencepost_conformance.jvm.process import NoStart, ProcessFault
-from fencepost_conformance.pipeline import check, engines
-from fencepost_conformance.processes import worker_processes
-from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.judge.diff.job import Side
+from fencepost_conformance.judge.diff.run import Runner
+from fencepost_conformance.judge.diff.side import CoreLive, Live
+from fencepost_conformance.judge.rows import check
+from fencepost_conformance.run.pipeline import engines
 from fencepost_conformance.targets.core import Core
+from fencepost_conformance.targets.jvm.process import NoStart, ProcessFault
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+from fencepost_conformance.traces.observation import Observation
 
 SEEDS, STEPS = range(60), 25
 RUN = ["conform", "--target", "kafka:4.3.1", "--steps", str(STEPS), "--traces", str(len(SEEDS)), "--workers", "1"]

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.checker.check import check_file, check_trace
-from fencepost_conformance.trace import WireTrace, read_traces, write_traces
-from fencepost_conformance.trace.lines import ReceivedLine
+from fencepost_conformance.judge.checker.check import check_file, check_trace
+from fencepost_conformance.traces.files import WireTrace, read_traces, write_traces
+from fencepost_conformance.traces.lines import ReceivedLine
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 API_KEYS = {"JoinGroup": 11, "Heartbeat": 12, "SyncGroup": 14, "ConsumerGroupHeartbeat": 68}
@@ -74,7 +74,7 @@ def _written(folder: Path, trace: WireTrace) -> list[str]:
 def test_one_group_of_a_deletion_can_be_odd() -> None:
     """The answer has a code for each group; only the wrong one is rejected."""
     header = {"connection": 1, "correlation_id": 1, "api_key": 42, "api_version": 2, "at_ms": 1}
-    from fencepost_conformance.trace.lines import SentLine  # noqa: PLC0415
+    from fencepost_conformance.traces.lines import SentLine  # noqa: PLC0415
 
     sent = SentLine(**header, body={"groups_names": ["g", "h"]})  # type: ignore[arg-type]
     rows = [{"group_id": "g", "error_code": 999}, {"group_id": "h", "error_code": 69}]

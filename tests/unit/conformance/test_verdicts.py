@@ -19,45 +19,46 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from fencepost_conformance import cli, mainjob, testall
-from fencepost_conformance.checker.verdict import Verdict as Checked
-from fencepost_conformance.clientside import run as member_run
-from fencepost_conformance.clientside.judge import Difference, Half
-from fencepost_conformance.clientside.judge import Judged as JudgedSchedule
-from fencepost_conformance.commands import check, conform, findings, mutants, rules, simulate, store
-from fencepost_conformance.compaction import __main__ as compaction
-from fencepost_conformance.compaction.core import Checked as CheckedLoads
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.diff import run as diff_run
-from fencepost_conformance.diff.job import Found
-from fencepost_conformance.diff.job import Row as DiffRow
-from fencepost_conformance.doctor import parts as doctor_parts
-from fencepost_conformance.doctor import report as doctor_report
-from fencepost_conformance.doctor.jobs import Job as DoctorsJob
-from fencepost_conformance.falsify import __main__ as falsify
-from fencepost_conformance.falsify import judge as falsify_judge
-from fencepost_conformance.falsify.falsehoods import falsehoods
-from fencepost_conformance.findings.judge import Judged as JudgedFinding
-from fencepost_conformance.findings.judge import Verdict as Presence
+from fencepost_conformance import cli
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.jvm import harness
-from fencepost_conformance.jvm.process import ProcessFault
-from fencepost_conformance.mutants import killers, suite
-from fencepost_conformance.pipeline import check as pipeline_check
-from fencepost_conformance.pipeline import engines, local, over_wire
-from fencepost_conformance.pipeline.job import Job, Row, TraceOutcome
-from fencepost_conformance.pipeline.summary import Summary
-from fencepost_conformance.report import files as report_files
-from fencepost_conformance.rulebook.standing import Standing
-from fencepost_conformance.rulebook.texts import rule_book
-from fencepost_conformance.simulate.broken import Broken
-from fencepost_conformance.sweep import __main__ as sweeping
-from fencepost_conformance.sweep.run import Outcome as SweptOutcome
-from fencepost_conformance.sweep.session import Books
-from fencepost_conformance.trace.files import WireTrace, read_traces, write_traces
-from fencepost_conformance.verdict import Outcome, Tally, Verdict, outcome_of
+from fencepost_conformance.generate.simulate.broken import Broken
+from fencepost_conformance.judge.checker.verdict import Verdict as Checked
+from fencepost_conformance.judge.client import run as member_run
+from fencepost_conformance.judge.client.judge import Difference, Half
+from fencepost_conformance.judge.client.judge import Judged as JudgedSchedule
+from fencepost_conformance.judge.compaction.core import Checked as CheckedLoads
+from fencepost_conformance.judge.diff import run as diff_run
+from fencepost_conformance.judge.diff.job import Found
+from fencepost_conformance.judge.diff.job import Row as DiffRow
+from fencepost_conformance.judge.findings.judge import Judged as JudgedFinding
+from fencepost_conformance.judge.findings.judge import Verdict as Presence
+from fencepost_conformance.judge.rows import check as pipeline_check
+from fencepost_conformance.judge.rows.job import Job, Row, TraceOutcome
+from fencepost_conformance.judge.rows.summary import Summary
+from fencepost_conformance.judge.rulebook.standing import Standing
+from fencepost_conformance.judge.rulebook.texts import rule_book
+from fencepost_conformance.judge.sweep.run import Outcome as SweptOutcome
+from fencepost_conformance.judge.sweep.session import Books
+from fencepost_conformance.judge.verdict import Outcome, Tally, Verdict, outcome_of
+from fencepost_conformance.run import mainjob
+from fencepost_conformance.run.commands import check, conform, findings, mutants, rules, simulate, store
+from fencepost_conformance.run.doctor import parts as doctor_parts
+from fencepost_conformance.run.doctor import report as doctor_report
+from fencepost_conformance.run.doctor.jobs import Job as DoctorsJob
+from fencepost_conformance.run.falsify import __main__ as falsify
+from fencepost_conformance.run.falsify import judge as falsify_judge
+from fencepost_conformance.run.falsify.falsehoods import falsehoods
+from fencepost_conformance.run.mutants import killers, suite
+from fencepost_conformance.run.pipeline import engines, local, over_wire
+from fencepost_conformance.show.report import files as report_files
+from fencepost_conformance.targets.jvm import harness
+from fencepost_conformance.targets.jvm.process import ProcessFault
+from fencepost_conformance.traces.files import WireTrace, read_traces, write_traces
 from fencepost_model.system import checking
 from fencepost_model.tlc.run import TlcBroke
+from tools import compaction, testall
+from tools import sweep as sweeping
 
 PASSED, FAILED, UNDECIDED, BROKEN = Verdict
 CORPUS = Path(__file__).parents[2] / "corpus"
@@ -167,7 +168,7 @@ def beside_kafkas_client(half: Half) -> Plant:
             return JudgedSchedule(seed, 1, differs if kinds[seed] is FAILED else None)
 
         monkeypatch.setattr(member_run, "judge_of", lambda _: SimpleNamespace(judge=judge))
-        monkeypatch.setattr("fencepost_conformance.commands.conform_member.clients.command", lambda *_: [])
+        monkeypatch.setattr("fencepost_conformance.run.commands.conform_member.clients.command", lambda *_: [])
         words = ["conform", "--side", half.value, "--target", "kafka:4.4.0", "--protocol", "classic", "--workers", "1"]
         return [*words, "--traces", str(len(kinds))]
 
@@ -203,8 +204,8 @@ def validated(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> li
 
 def validated_on_spark(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> list[str]:
     """On the same files. ``tests/wire/test_validate.py`` tests that Spark gives the same verdicts."""
-    from fencepost_conformance.checker import on_spark as spark  # noqa: PLC0415
-    from fencepost_conformance.checker.plan import Plan, check_one  # noqa: PLC0415
+    from fencepost_conformance.run.validate import on_spark as spark  # noqa: PLC0415
+    from fencepost_conformance.run.validate.plan import Plan, check_one  # noqa: PLC0415
 
     def verdicts(plan: Plan, _: object) -> Iterator[list[Checked]]:
         yield from (check_one(path, plan.limits, plan.profile, plan.given) for path in plan.files)
@@ -507,28 +508,28 @@ NOT_JUDGING = {
 MODULES = {
     "cli": "the command line itself",
     "submit": "the command line for spark-submit",
-    "mainjob": "make run",
-    "testall": "make test-all",
-    "falsify": "falsify",
-    "sweep": "sweep",
-    "compaction": "compaction",
-    "compiled": "builds",
-    "corpus": "records the corpus; validate and falsify judge it",
-    "jvm.values": "writes values",
-    "jvm.serde": "writes what Kafka's serde said; tests/unit/codec judges it",
-    "generate.digests": "prints digests",
-    "rulebook.core_evidence": "writes evidence, which rules shows",
-    "rulebook.member_evidence": "writes evidence, which rules shows",
-    "rulebook.evidence": "writes evidence, which rules shows",
-    "bench.core_probe": "measures",
-    "bench.load_probe": "measures",
-    "bench.records_probe": "measures",
-    "corpus.member": "a client",
-    "corpus.admin": "a client",
-    "trace": "prints a schema",
-    "beside": "an answer agrees or differs; tests/wire/test_beside_random.py plants faults",
+    "run.mainjob": "make run",
+    "tools.testall": "make test-all",
+    "run.falsify": "falsify",
+    "tools.sweep": "sweep",
+    "tools.compaction": "compaction",
+    "run.compiled": "builds",
+    "tools.corpus": "records the corpus; validate and falsify judge it",
+    "tools.kafka_values": "writes values",
+    "tools.serde": "writes what Kafka's serde said; tests/unit/codec judges it",
+    "tools.digests": "prints digests",
+    "tools.evidence.core": "writes evidence, which rules shows",
+    "tools.evidence.member": "writes evidence, which rules shows",
+    "tools.evidence.traces": "writes evidence, which rules shows",
+    "run.bench.core_probe": "measures",
+    "run.bench.load_probe": "measures",
+    "run.bench.records_probe": "measures",
+    "tools.corpus.member": "a client",
+    "tools.corpus.admin": "a client",
+    "traces": "prints a schema",
+    "tools.compare_server": "an answer agrees or differs; tests/wire/test_beside_random.py plants faults",
     # an exception in a schedule and a schedule that never ends are failures too
-    "virtual": "a schedule can only pass or fail; tests/quality/test_virtual_time.py plants faults",
+    "tools.virtual": "a schedule can only pass or fail; tests/quality/test_virtual_time.py plants faults",
 }
 
 SETS = ((PASSED,), (PASSED, FAILED), (PASSED, UNDECIDED), (PASSED, BROKEN), (UNDECIDED,), (BROKEN,), tuple(Verdict))
@@ -623,9 +624,10 @@ def test_no_command_is_forgotten() -> None:
     assert judging & NOT_JUDGING.keys() == set()
     others = {"make run", "make test-all", "falsify", "compaction", "sweep"}
     assert (judging - others) | NOT_JUDGING.keys() == cli.COMMANDS.keys()
-    package = Path(cli.__file__).parent
+    suite = Path(cli.__file__).parent
     run_by_name = {
-        ".".join(path.relative_to(package).with_suffix("").parts).removesuffix(".__main__")
+        ".".join(path.relative_to(base).with_suffix("").parts).removesuffix(".__main__")
+        for package, base in ((suite, suite), (suite.parent / "tools", suite.parent))
         for path in package.rglob("*.py")
         if path.name == "__main__.py" or '__name__ == "__main__"' in path.read_text()
     }
@@ -685,9 +687,9 @@ def test_accepted_differences_pass_and_are_listed(monkeypatch: pytest.MonkeyPatc
 
 def test_junit_is_red_where_only_accepted_failures_are_kept(tmp_path: Path) -> None:
     """If more failures occur than are kept, the first ones may all be accepted."""
-    from fencepost_conformance.known import Accepted  # noqa: PLC0415
-    from fencepost_conformance.pipeline.summary import KEPT  # noqa: PLC0415
-    from fencepost_conformance.report.junit import junit  # noqa: PLC0415
+    from fencepost_conformance.judge.known import Accepted  # noqa: PLC0415
+    from fencepost_conformance.judge.rows.summary import KEPT  # noqa: PLC0415
+    from fencepost_conformance.show.report.junit import junit  # noqa: PLC0415
 
     summary = Summary(Job("core", "intended", 5))
     summary.add_all(row(seed, FAILED) for seed in range(KEPT))

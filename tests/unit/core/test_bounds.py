@@ -19,9 +19,9 @@ from fencepost.protocol.profiles import INTENDED, KAFKA_4_4
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.shapes import bounds, fault
-from fencepost_conformance.compare.model import follow
 from fencepost_conformance.generate.edges import SETTINGS, Edge, Stage, edges, last_epochs
 from fencepost_conformance.generate.extremes import extremes
+from fencepost_conformance.judge.compare.model import follow
 
 from .scene import FirstOf
 

@@ -11,7 +11,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3
-from fencepost_conformance.compare.lockstep import as_far_as_told, first_difference
+from fencepost_conformance.judge.compare.lockstep import as_far_as_told, first_difference
 
 from .consumer_scene import LATER, TOPICS, A, ConsumerScene, plain, settled
 from .test_findings import DOCS, read, run, seen

@@ -11,15 +11,15 @@ import pytest
 
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
-from fencepost_conformance.compare.lockstep import as_far_as_told, first_difference
-from fencepost_conformance.compare.model import follow
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.generate.java_order import JavaOrder
-from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.judge.compare.lockstep import as_far_as_told, first_difference
+from fencepost_conformance.judge.compare.model import follow
 from fencepost_conformance.targets.core import Core, CoreSession
 from fencepost_conformance.targets.ids import MemberIds
+from fencepost_conformance.targets.java_order import JavaOrder
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
-from fencepost_conformance.trace.files import EventTrace, read_traces
+from fencepost_conformance.traces.files import EventTrace, read_traces
+from fencepost_conformance.traces.observation import Observation
 
 DOCS = Path(__file__).parents[3] / "docs"
 FILES = sorted((DOCS / "findings").glob("**/*.jsonl"))

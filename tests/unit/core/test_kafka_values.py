@@ -2,7 +2,7 @@
 embedded bytes.
 
 No comparison of the three can find a fault in these values. They were read from Kafka (``python -m
-fencepost_conformance.jvm.values``), and ``tests/wire/test_jvm_values.py`` reads them again.
+tools.kafka_values``), and ``tests/wire/test_jvm_values.py`` reads them again.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from fencepost.protocol.embedded import (
     encode_subscription,
 )
 from fencepost.protocol.settings import Settings
-from fencepost_conformance import repository
-from fencepost_conformance.jvm import values
+from fencepost_conformance.common import repository
+from tools import kafka_values as values
 
 KEPT = values.kept(repository.root())
 RELEASES = sorted(KEPT["defaults"])

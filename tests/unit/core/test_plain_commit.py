@@ -17,9 +17,9 @@ from fencepost.protocol.plain_commit import CommitOutcome, PlainCommit
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_4
 from fencepost_conformance.generate.generator import generate
-from fencepost_conformance.generate.java_order import JavaOrder, WithoutHyphens
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.ids import MemberIds
+from fencepost_conformance.targets.java_order import JavaOrder, WithoutHyphens
 
 CODEC = Codec()
 FIELDS = ("records", "replies", "timers", "tasks", "rebalances")

@@ -15,9 +15,9 @@ from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost_conformance.generate.generator import generate
-from fencepost_conformance.generate.java_order import JavaOrder
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.targets.ids import MemberIds
+from fencepost_conformance.targets.java_order import JavaOrder
 
 
 @pytest.mark.parametrize("profile", [KAFKA_4_3, INTENDED], ids=lambda profile: profile.name)

@@ -18,16 +18,16 @@ from fencepost.protocol import events as ev
 from fencepost.protocol.errors import IMPOSSIBLE
 from fencepost.protocol.messages import DescribeGroupsRequest, ListGroupsRequest
 from fencepost.protocol.profiles import NEWEST_KAFKA
-from fencepost_conformance.compare.lockstep import first_difference
-from fencepost_conformance.compare.model import follow
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import harness
-from fencepost_conformance.jvm.releases import NEWEST
-from fencepost_conformance.shrink.references import renamed
-from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.judge.compare.lockstep import first_difference
+from fencepost_conformance.judge.compare.model import follow
+from fencepost_conformance.judge.shrink.references import renamed
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.targets.ids import MemberIds
+from fencepost_conformance.targets.jvm import harness
+from fencepost_conformance.targets.jvm.releases import NEWEST
 from fencepost_conformance.targets.kafka_jvm import KafkaJvm
+from fencepost_conformance.traces.observation import Observation
 
 from .scene import GROUP
 from .test_illegal_events import ALL, Bad

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from fencepost.protocol.settings import BadSettings, MigrationPolicy, Settings
-from fencepost_conformance.trace import lines as ln
-from fencepost_conformance.trace.convert import settings_of
+from fencepost_conformance.traces import lines as ln
+from fencepost_conformance.traces.convert import settings_of
 
 CONSUMER = "group_consumer_"
 BAD: tuple[tuple[dict[str, Any], str], ...] = (

@@ -16,13 +16,13 @@ from fencepost.protocol.messages import HeartbeatResponse
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3, PROFILES
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.findings.catalogue import FINDINGS, Finding
-from fencepost_conformance.findings.judge import Judged, Verdict
-from fencepost_conformance.findings.play import play
-from fencepost_conformance.findings.run import core, judge_all
-from fencepost_conformance.findings.table import read_pinned
-from fencepost_conformance.findings.verdicts import verdict
-from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.judge.findings.catalogue import FINDINGS, Finding
+from fencepost_conformance.judge.findings.judge import Judged, Verdict
+from fencepost_conformance.judge.findings.play import play
+from fencepost_conformance.judge.findings.run import core, judge_all
+from fencepost_conformance.judge.findings.table import read_pinned
+from fencepost_conformance.judge.findings.verdicts import verdict
+from fencepost_conformance.traces.observation import Observation
 
 FOLDER = Path(__file__).parents[3] / "docs" / "findings"
 #: a fault of the member, which a coordinator cannot prevent

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.findings.catalogue import FINDINGS
-from fencepost_conformance.findings.judge import Verdict
-from fencepost_conformance.findings.table import read_pinned, read_tickets
+from fencepost_conformance.judge.findings.catalogue import FINDINGS
+from fencepost_conformance.judge.findings.judge import Verdict
+from fencepost_conformance.judge.findings.table import read_pinned, read_tickets
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "docs" / "findings"

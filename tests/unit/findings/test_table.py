@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from fencepost_conformance import cli
-from fencepost_conformance.commands import findings as command
-from fencepost_conformance.findings.catalogue import FINDINGS
-from fencepost_conformance.findings.judge import Judged, Verdict
-from fencepost_conformance.findings.table import as_markdown, changed, read_pinned, read_tickets, write_pinned
-from fencepost_conformance.interruption import Terminated
-from fencepost_conformance.jvm.releases import RELEASES
+from fencepost_conformance.common.interruption import Terminated
+from fencepost_conformance.judge.findings.catalogue import FINDINGS
+from fencepost_conformance.judge.findings.judge import Judged, Verdict
+from fencepost_conformance.judge.findings.table import as_markdown, changed, read_pinned, read_tickets, write_pinned
+from fencepost_conformance.run.commands import findings as command
+from fencepost_conformance.targets.jvm.releases import RELEASES
 
 DOCS = Path(__file__).parents[3] / "docs"
 FOLDER = DOCS / "findings"

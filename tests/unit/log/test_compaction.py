@@ -22,7 +22,7 @@ from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 from fencepost.store import MemoryStore
-from fencepost_conformance.compaction.hard import Groups, lost
+from fencepost_conformance.targets.hard_state import Groups, lost
 
 A, B = Producer(1, 0), Producer(2, 0)
 

@@ -24,8 +24,8 @@ from fencepost.member.consumer_protocol import (
 from fencepost.member.partitions import TopicPartition, partition_order
 from fencepost.member.settings import MemberSettings
 from fencepost.protocol.events import Topic
-from fencepost_conformance.jvm.assignors import KafkaAssignors, client
-from fencepost_conformance.jvm.releases import NEWEST
+from fencepost_conformance.targets.jvm.assignors import KafkaAssignors, client
+from fencepost_conformance.targets.jvm.releases import NEWEST
 
 ASSIGNORS = {"range": RangeAssignor(), "roundrobin": RoundRobinAssignor()}
 # Names whose order by code points differs from that by UTF-16 units (A-COM-02).

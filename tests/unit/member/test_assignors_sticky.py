@@ -22,7 +22,7 @@ from fencepost.member.partitions import TopicPartition
 from fencepost.member.settings import MemberSettings
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
-from fencepost_conformance.simulate import draw_plan, simulate
+from fencepost_conformance.generate.simulate import draw_plan, simulate
 
 from .driver import Driver
 

@@ -10,14 +10,14 @@ import pytest
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import PROFILES
 from fencepost_conformance.cli import main
-from fencepost_conformance.clientside import consumer_schedule
-from fencepost_conformance.clientside import schedule as classic_schedule
-from fencepost_conformance.clientside.judge import MemberProtocol, judge
-from fencepost_conformance.clientside.schedule import Schedule
-from fencepost_conformance.jvm.builds import Build
-from fencepost_conformance.jvm.releases import NEWEST
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.mutant import planted
+from fencepost_conformance.judge.client import consumer_schedule
+from fencepost_conformance.judge.client import schedule as classic_schedule
+from fencepost_conformance.judge.client.judge import MemberProtocol, judge
+from fencepost_conformance.judge.client.schedule import Schedule
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.mutant import planted
+from fencepost_conformance.targets.jvm.builds import Build
+from fencepost_conformance.targets.jvm.releases import NEWEST
 
 PROFILE = PROFILES[f"kafka-{'.'.join(NEWEST.split('.')[:2])}"]
 #: Among them: a former leader that follows (12), a look-up with a permanent error (51), a fenced instance that polls

@@ -16,9 +16,9 @@ from fencepost.member.events import FindCoordinator
 from fencepost.protocol import embedded
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.profiles import PROFILES
-from fencepost_conformance.clientside.judge import Half, Judge, MemberProtocol
-from fencepost_conformance.jvm.builds import Build
-from fencepost_conformance.jvm.releases import NEWEST
+from fencepost_conformance.judge.client.judge import Half, Judge, MemberProtocol
+from fencepost_conformance.targets.jvm.builds import Build
+from fencepost_conformance.targets.jvm.releases import NEWEST
 from fencepost_consumer import consumer as whole
 
 PROFILE = PROFILES[f"kafka-{'.'.join(NEWEST.split('.')[:2])}"]

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import pytest
 
 from fencepost.protocol.profiles import PROFILES
-from fencepost_conformance.clientside.judge import Judge, MemberProtocol
-from fencepost_conformance.jvm.builds import Build
-from fencepost_conformance.jvm.releases import NEWEST
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.mutants.mutant import Side, planted
+from fencepost_conformance.judge.client.judge import Judge, MemberProtocol
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
+from fencepost_conformance.run.mutants.mutant import Side, planted
+from fencepost_conformance.targets.jvm.builds import Build
+from fencepost_conformance.targets.jvm.releases import NEWEST
 
 CLASSIC = {
     "rejoin-forgotten-at-join": 0,

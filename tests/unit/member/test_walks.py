@@ -2,7 +2,7 @@
 
 import pytest
 
-from fencepost_conformance.mutants.suite import walk
+from fencepost_conformance.run.mutants.suite import walk
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 import pytest
 
 from fencepost.protocol.profiles import PROFILES
-from fencepost_conformance.clientside import reading_schedule
-from fencepost_conformance.clientside.judge import Half, MemberProtocol, judge
-from fencepost_conformance.jvm.builds import Build
-from fencepost_conformance.jvm.releases import NEWEST
+from fencepost_conformance.judge.client import reading_schedule
+from fencepost_conformance.judge.client.judge import Half, MemberProtocol, judge
+from fencepost_conformance.targets.jvm.builds import Build
+from fencepost_conformance.targets.jvm.releases import NEWEST
 
 PROFILE = PROFILES[f"kafka-{'.'.join(NEWEST.split('.')[:2])}"]
 #: Among them: positions that are looked up while others are found (156, 281, 1330, 1908), a preferred replica that is

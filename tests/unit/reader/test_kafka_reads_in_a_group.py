@@ -11,11 +11,11 @@ from fencepost.member.consumer.state import ConsumerMember
 from fencepost.member.events import CommitFinished, Poll, PollPart
 from fencepost.member.subscription import SubscriptionState
 from fencepost.protocol.profiles import PROFILES
-from fencepost_conformance.clientside.judge import Half, MemberProtocol, judge
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import clients
-from fencepost_conformance.jvm.builds import Build
-from fencepost_conformance.jvm.releases import NEWEST
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.judge.client.judge import Half, MemberProtocol, judge
+from fencepost_conformance.targets.jvm import clients
+from fencepost_conformance.targets.jvm.builds import Build
+from fencepost_conformance.targets.jvm.releases import NEWEST
 from fencepost_consumer import background, commits, consumer
 from fencepost_consumer.consumer import TellMember
 

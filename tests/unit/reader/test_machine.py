@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.simulate.reading import walk
+from fencepost_conformance.generate.simulate.reading import walk
 from fencepost_consumer.partition import ALLOWED, FetchState, Partition
 from fencepost_model.diagram import svg
 from fencepost_model.machines import POSITION

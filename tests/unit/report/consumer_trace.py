@@ -16,7 +16,7 @@ from fencepost.protocol.consumer_view import (
 )
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
-from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.traces.observation import Observation
 
 TOPIC = bytes(15) + b"\x01"
 ONE, TWO = "one", "2b7c0e3e-7a52-4a57-9d0f-7c1d3c0a9e11"

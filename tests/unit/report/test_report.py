@@ -16,17 +16,17 @@ from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record, RecordKey
 from fencepost.protocol.view import GroupState, GroupView, MemberView
-from fencepost_conformance.replay.graph import text_chart, who_held_what
-from fencepost_conformance.report.chart import Chart, chart_html, chart_svg
-from fencepost_conformance.report.holdings import after_each, changed
-from fencepost_conformance.report.names import assignment_words, compact, learn
-from fencepost_conformance.report.page import page
-from fencepost_conformance.report.record_words import KINDS, record_words
-from fencepost_conformance.report.steps import StepWords, Teller
-from fencepost_conformance.report.wire_words import wire_lanes, wire_steps
-from fencepost_conformance.report.words import event_words
-from fencepost_conformance.targets.base import Observation
-from fencepost_conformance.trace import EventTrace, WireTrace, read_traces
+from fencepost_conformance.show.replay.graph import text_chart, who_held_what
+from fencepost_conformance.show.report.chart import Chart, chart_html, chart_svg
+from fencepost_conformance.show.report.holdings import after_each, changed
+from fencepost_conformance.show.report.names import assignment_words, compact, learn
+from fencepost_conformance.show.report.page import page
+from fencepost_conformance.show.report.record_words import KINDS, record_words
+from fencepost_conformance.show.report.steps import StepWords, Teller
+from fencepost_conformance.show.report.wire_words import wire_lanes, wire_steps
+from fencepost_conformance.show.report.words import event_words
+from fencepost_conformance.traces.files import EventTrace, WireTrace, read_traces
+from fencepost_conformance.traces.observation import Observation
 
 from .consumer_trace import EVENTS, OBSERVATIONS, ONE, TWO, group, member
 

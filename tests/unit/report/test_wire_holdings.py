@@ -12,11 +12,11 @@ import pytest
 
 from fencepost.member.consumer_protocol import Assignment, decode_assignment, encode_assignment
 from fencepost.member.partitions import TopicPartition
-from fencepost_conformance.report.chart import holders
-from fencepost_conformance.report.holdings import after_each
-from fencepost_conformance.report.wire_words import wire_steps
-from fencepost_conformance.trace import WireTrace, read_traces
-from fencepost_conformance.trace.lines import ReceivedLine
+from fencepost_conformance.show.report.chart import holders
+from fencepost_conformance.show.report.holdings import after_each
+from fencepost_conformance.show.report.wire_words import wire_steps
+from fencepost_conformance.traces.files import WireTrace, read_traces
+from fencepost_conformance.traces.lines import ReceivedLine
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 SYNC_GROUP, CONSUMER_HEARTBEAT = 14, 68

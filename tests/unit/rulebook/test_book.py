@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from fencepost.rulebook.book import citations, cited_lines, read_book
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.rulebook.scope import REASONS, SHARE, out_of_scope
-from fencepost_conformance.rulebook.standing import Level, Standing, evidence_folder, read_standings
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.judge.rulebook.scope import REASONS, SHARE, out_of_scope
+from fencepost_conformance.judge.rulebook.standing import Level, Standing, evidence_folder, read_standings
 
 BOOK = read_book(Path(__file__).parents[3] / "docs" / "rules")
 
@@ -126,5 +126,5 @@ def test_an_impossible_rule_counts_nowhere_whatever_the_evidence_shows(tmp_path:
 def test_unreadable_evidence_is_named_with_the_command_that_makes_it(tmp_path: Path, content: str) -> None:
     evidence_folder(tmp_path).mkdir(parents=True)
     (evidence_folder(tmp_path) / "wire.json").write_text(content)
-    with pytest.raises(CannotRun, match=r"wire\.json is not a file of evidence .* python -m fencepost_conformance"):
+    with pytest.raises(CannotRun, match=r"wire\.json is not a file of evidence .* python -m tools\.evidence\.traces"):
         read_standings(tmp_path)

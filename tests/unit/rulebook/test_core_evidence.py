@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from fencepost.protocol.events import Event
 from fencepost.protocol.profiles import KAFKA_4_4
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.rulebook.core_evidence import Observed, observe
-from fencepost_conformance.targets.base import Observation
 from fencepost_conformance.targets.core import Core
+from fencepost_conformance.traces.observation import Observation
+from tools.evidence.core import Observed, observe
 
 
 def same(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation]]:

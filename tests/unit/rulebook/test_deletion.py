@@ -16,17 +16,17 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Event
 from fencepost.protocol.profiles import KAFKA_4_4
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.coverage.catalogue import CANNOT_OCCUR
-from fencepost_conformance.mutants.catalogue import MUTANTS
-from fencepost_conformance.rulebook import core_evidence
-from fencepost_conformance.rulebook.core_evidence import Observed, observe
-from fencepost_conformance.rulebook.deletion import Agreed, Deletion, altered, deciding, deletions, of_mutants
-from fencepost_conformance.rulebook.places import Citations
-from fencepost_conformance.rulebook.running import Ran, levels
-from fencepost_conformance.rulebook.standing import OBSERVED, evidence_folder
-from fencepost_conformance.targets.base import Observation
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.judge.coverage.catalogue import CANNOT_OCCUR
+from fencepost_conformance.judge.rulebook.standing import OBSERVED, evidence_folder
+from fencepost_conformance.run.mutants.catalogue import MUTANTS
 from fencepost_conformance.targets.core import Core
+from fencepost_conformance.traces.observation import Observation
+from tools.evidence import core as core_evidence
+from tools.evidence.core import Observed, observe
+from tools.evidence.deletion import Agreed, Deletion, altered, deciding, deletions, of_mutants
+from tools.evidence.places import Citations
+from tools.evidence.running import Ran, levels
 
 ROOT = Path(__file__).parents[3]
 CLASSIC = Path(fencepost.__file__).parent / "coordinator" / "classic"
@@ -147,7 +147,7 @@ def test_a_run_counts_if_it_reaches_the_place_and_comes_out_differently(
 
 
 def test_a_run_that_does_not_end_without_the_statement_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fencepost_conformance.rulebook.deletion._MOST_SECONDS", 0.05)
+    monkeypatch.setattr("tools.evidence.deletion._MOST_SECONDS", 0.05)
     assert not deciding([deletion()], [Agreed(Ran({HERE}), endless), run(True)], most=3, enough=1)
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatResponse
 from fencepost.protocol.profiles import KAFKA_4_3
-from fencepost_conformance.compare.atomic import fails_within
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.rulebook.evidence import Tally
+from fencepost_conformance.judge.compare.atomic import fails_within
+from tools.evidence.traces import Tally
 
 TRACE = generate(3, KAFKA_4_3, 60)
 #: A step that answers a heartbeat; the first half of the trace comes before it.

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from fencepost.rulebook import read_book
 from fencepost.rulebook.book import cited_lines
-from fencepost_conformance import repository
-from fencepost_conformance.rulebook.running import Ran, noted, rules_of_functions
+from fencepost_conformance.common import repository
+from tools.evidence.running import Ran, noted, rules_of_functions
 
 TEXT = '''"""K-HB-01 of the whole file belongs to no function."""
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.rulebook.places import Place, places
-from fencepost_conformance.rulebook.running import citations
+from tools.evidence.places import Place, places
+from tools.evidence.running import citations
 
 TEXT = '''"""K-HB-01 of the file belongs to no statement."""
 

@@ -10,7 +10,7 @@ import pytest
 import fencepost
 from fencepost.rulebook import RuleBook
 from fencepost.rulebook.book import read_book
-from fencepost_conformance.rulebook.texts import rule_book
+from fencepost_conformance.judge.rulebook.texts import rule_book
 
 ROOT = Path(__file__).parents[3]
 

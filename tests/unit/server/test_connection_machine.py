@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fencepost_conformance.virtual.loop import run
+from fencepost_conformance.generate.virtual.loop import run
 from fencepost_server.net.connection import Begun, Connection
 from fencepost_server.net.memory import Memory
 from fencepost_server.options import Limits

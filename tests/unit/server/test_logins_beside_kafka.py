@@ -10,10 +10,10 @@ from typing import Final
 
 import pytest
 
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.jvm import jars
-from fencepost_conformance.jvm.releases import broker_artifacts
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.targets.broker import Broker
+from fencepost_conformance.targets.jvm import jars
+from fencepost_conformance.targets.jvm.releases import broker_artifacts
 from fencepost_server.options import Address, Limits
 from fencepost_server.security.sasl import ITERATIONS, Users
 

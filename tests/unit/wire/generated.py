@@ -16,14 +16,14 @@ from uuid import UUID
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.messages import ListGroupsRequest
-from fencepost_conformance.checker.history import member_ids
-from fencepost_conformance.checker.listings import ALL, LISTS
-from fencepost_conformance.checker.offsets.reading import CREATE_TOPICS, DELETE_TOPICS
 from fencepost_conformance.generate.generator import Generated
 from fencepost_conformance.generate.plan import Plan, Wide
-from fencepost_conformance.trace.convert import wire_body
-from fencepost_conformance.trace.files import WireTrace
-from fencepost_conformance.trace.lines import API_OF_TYPE, GROUP_APIS, ReceivedLine, SentLine, WireLine
+from fencepost_conformance.judge.checker.history import member_ids
+from fencepost_conformance.judge.checker.listings import ALL, LISTS
+from fencepost_conformance.judge.checker.offsets.reading import CREATE_TOPICS, DELETE_TOPICS
+from fencepost_conformance.traces.convert import wire_body
+from fencepost_conformance.traces.files import WireTrace
+from fencepost_conformance.traces.lines import API_OF_TYPE, GROUP_APIS, ReceivedLine, SentLine, WireLine
 
 _CREATE_PARTITIONS = 37
 #: A timer that is later than this exceeds the checker's tolerance.

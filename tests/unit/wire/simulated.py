@@ -29,10 +29,10 @@ from fencepost.protocol.messages import (
 )
 from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.checker.answers import seen
-from fencepost_conformance.trace.convert import wire_body
-from fencepost_conformance.trace.files import WireTrace
-from fencepost_conformance.trace.lines import GROUP_APIS, ConnectedLine, DisconnectedLine, ReceivedLine, SentLine
+from fencepost_conformance.judge.checker.answers import seen
+from fencepost_conformance.traces.convert import wire_body
+from fencepost_conformance.traces.files import WireTrace
+from fencepost_conformance.traces.lines import GROUP_APIS, ConnectedLine, DisconnectedLine, ReceivedLine, SentLine
 from fencepost_model.classic.group import GroupModel
 from fencepost_model.classic.state import Arrive, Durable, Fire, Timer
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fencepost.wire.frames import MalformedFrame, read_frame
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.wire.access import OPEN, Access, read_access
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.traces.wire.access import OPEN, Access, read_access
 
 
 def said(folder: Path, *lines: str) -> Access:

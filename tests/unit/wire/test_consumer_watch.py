@@ -24,7 +24,7 @@ from fencepost.protocol.messages import (
 )
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4
-from fencepost_conformance.trace.lines import DisconnectedLine, ReceivedLine, SentLine
+from fencepost_conformance.traces.lines import DisconnectedLine, ReceivedLine, SentLine
 
 from .written import SETTINGS, Wire, parts
 

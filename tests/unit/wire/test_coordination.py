@@ -11,11 +11,11 @@ import pytest
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_4
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.coordination import COORDINATED, LOADS_MS, NODES
-from fencepost_conformance.checker.verdict import Verdict
-from fencepost_conformance.trace.files import WireTrace
-from fencepost_conformance.trace.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLine
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.checker.coordination import COORDINATED, LOADS_MS, NODES
+from fencepost_conformance.judge.checker.verdict import Verdict
+from fencepost_conformance.traces.files import WireTrace
+from fencepost_conformance.traces.lines import ConnectedLine, DisconnectedLine, ReceivedLine, SentLine
 
 NOT_COORDINATOR, LOADING, UNKNOWN_MEMBER, NOT_AVAILABLE = 16, 14, 25, 15
 HEARTBEAT = {"group_id": "g", "generation_id": 1, "member_id": "x", "group_instance_id": None}

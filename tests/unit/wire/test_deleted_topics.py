@@ -9,7 +9,7 @@ import pytest
 
 from fencepost.protocol.consumer_messages import TopicPartitions
 from fencepost.protocol.errors import ErrorCode as E
-from fencepost_conformance.trace.lines import ReceivedLine, SentLine
+from fencepost_conformance.traces.lines import ReceivedLine, SentLine
 
 from .written import TOPIC, Wire, parts
 

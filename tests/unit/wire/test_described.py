@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.search import Limits
-from fencepost_conformance.checker.verdict import Refusal
-from fencepost_conformance.trace.files import WireTrace, read_traces
-from fencepost_conformance.trace.lines import ReceivedLine
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.checker.search import Limits
+from fencepost_conformance.judge.checker.verdict import Refusal
+from fencepost_conformance.traces.files import WireTrace, read_traces
+from fencepost_conformance.traces.lines import ReceivedLine
 
 TRACES = Path(__file__).parents[2] / "wire" / "kafka-4.4.0.jsonl.gz"
 LIMITS = Limits(steps=20_000, second_look=100, detail=2_000)

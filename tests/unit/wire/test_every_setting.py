@@ -13,9 +13,9 @@ import pytest
 
 from fencepost.protocol.kafka_names import BROKER_NAMES, CONSTANTS, broker_rows, text_of, value_of
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.trace import WireTrace, read_traces
-from fencepost_conformance.wire.settings import changed, fitting, given, settle
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.traces.files import WireTrace, read_traces
+from fencepost_conformance.traces.wire.settings import changed, fitting, given, settle
 
 from .fake_broker import FakeBroker
 from .test_record import recording

@@ -10,10 +10,10 @@ import pytest
 from fencepost.protocol.errors import ErrorCode as E
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_4
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.verdict import Verdict
-from fencepost_conformance.trace.files import WireTrace
-from fencepost_conformance.trace.lines import ReceivedLine, SentLine
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.checker.verdict import Verdict
+from fencepost_conformance.traces.files import WireTrace
+from fencepost_conformance.traces.lines import ReceivedLine, SentLine
 
 from .test_scala import SETTINGS, TXN_COMMIT, Classic
 from .written import Wire, parts

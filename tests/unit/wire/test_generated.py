@@ -11,11 +11,11 @@ from random import Random
 import pytest
 
 from fencepost.protocol.profiles import PROFILES
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.search import Limits
-from fencepost_conformance.falsify.overlaps import widened
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.checker.search import Limits
+from fencepost_conformance.run.falsify.overlaps import widened
 
 from .generated import steady, wire_trace
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from fencepost.protocol.profiles import KAFKA_4_4
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.verdict import Verdict
-from fencepost_conformance.trace.files import WireTrace
-from fencepost_conformance.trace.lines import ReceivedLine, SentLine
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.checker.verdict import Verdict
+from fencepost_conformance.traces.files import WireTrace
+from fencepost_conformance.traces.lines import ReceivedLine, SentLine
 
 from .test_scala import COMMIT, SETTINGS, TXN_COMMIT, Classic
 

@@ -16,11 +16,11 @@ from fencepost.protocol.messages import (
     ListGroupsResponse,
 )
 from fencepost.protocol.profiles import KAFKA_4_4
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.listings import ALL, LISTS
-from fencepost_conformance.checker.verdict import Verdict
-from fencepost_conformance.trace.files import WireTrace
-from fencepost_conformance.trace.lines import ReceivedLine, SentLine
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.checker.listings import ALL, LISTS
+from fencepost_conformance.judge.checker.verdict import Verdict
+from fencepost_conformance.traces.files import WireTrace
+from fencepost_conformance.traces.lines import ReceivedLine, SentLine
 
 from .test_scala import Classic
 from .written import Wire, parts

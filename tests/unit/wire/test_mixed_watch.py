@@ -28,7 +28,7 @@ from fencepost.protocol.offset_messages import (
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_3, KAFKA_4_4
-from fencepost_conformance.trace.lines import SentLine
+from fencepost_conformance.traces.lines import SentLine
 
 from .written import TOPIC, Wire, parts
 

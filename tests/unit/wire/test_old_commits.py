@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fencepost.protocol.errors import ErrorCode as E
-from fencepost_conformance.trace.lines import ReceivedLine, SentLine
+from fencepost_conformance.traces.lines import ReceivedLine, SentLine
 
 from .written import Wire, parts
 

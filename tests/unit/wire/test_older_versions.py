@@ -12,8 +12,8 @@ from fencepost.wire.fill import fill
 from fencepost.wire.frames import API_KEYS, request_schema, response_schema
 from fencepost.wire.later import LATER
 from fencepost.wire.shape import shape
-from fencepost_conformance.trace.convert import wire_request, wire_response
-from fencepost_conformance.trace.lines import ReceivedLine, SentLine
+from fencepost_conformance.traces.convert import wire_request, wire_response
+from fencepost_conformance.traces.lines import ReceivedLine, SentLine
 
 VERSIONS = [
     (api, version)

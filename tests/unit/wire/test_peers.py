@@ -15,21 +15,22 @@ import pytest
 from fencepost.protocol.messages import VERSIONS, HeartbeatRequest
 from fencepost.wire import frames
 from fencepost.wire.frames import NoAnswer, close, framed, read_frame, read_request_header
-from fencepost_conformance.addresses import Address
 from fencepost_conformance.cli import main
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.coverage.wire import reasons, visible
+from fencepost_conformance.common.addresses import Address
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.pipeline import asking, over_wire
-from fencepost_conformance.pipeline.connection import Connection, Notes
-from fencepost_conformance.pipeline.job import Job, TraceOutcome
-from fencepost_conformance.pipeline.stage import Played
-from fencepost_conformance.pipeline.summary import Summary
-from fencepost_conformance.record.output import Output
-from fencepost_conformance.record.run import record
-from fencepost_conformance.report.files import write_report
-from fencepost_conformance.trace import WireTrace, read_traces, write_traces
-from fencepost_conformance.trace.lines import ReceivedLine
+from fencepost_conformance.generate.wire import asking
+from fencepost_conformance.generate.wire.connection import Connection, Notes
+from fencepost_conformance.judge.coverage.wire import reasons, visible
+from fencepost_conformance.judge.rows.job import Job, TraceOutcome
+from fencepost_conformance.judge.rows.summary import Summary
+from fencepost_conformance.run.pipeline import over_wire
+from fencepost_conformance.run.pipeline.stage import Played
+from fencepost_conformance.show.report.files import write_report
+from fencepost_conformance.traces.files import WireTrace, read_traces, write_traces
+from fencepost_conformance.traces.lines import ReceivedLine
+from fencepost_conformance.traces.recorder.output import Output
+from fencepost_conformance.traces.recorder.run import record
 
 from .fake_broker import HOST, FakeBroker
 from .test_record import read, recording
@@ -74,7 +75,7 @@ def listening(serve: Serve) -> Iterator[int]:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten every wait."""
-    monkeypatch.setattr("fencepost_conformance.wire.questions.ASK_S", 0.3)
+    monkeypatch.setattr("fencepost_conformance.traces.wire.questions.ASK_S", 0.3)
     monkeypatch.setattr("fencepost.remote.connection.CONNECT_S", 0.3)
     monkeypatch.setattr(frames, "CONNECT_S", 0.3)
 
@@ -146,7 +147,7 @@ def test_a_broker_that_stops_responding_loses_no_results(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(over_wire, "play", play)
     monkeypatch.setattr(over_wire, "offer", everything)
-    from fencepost_conformance.pipeline.plan import Plan  # noqa: PLC0415
+    from fencepost_conformance.run.pipeline.plan import Plan  # noqa: PLC0415
     from fencepost_conformance.targets.registry import parse_target  # noqa: PLC0415
 
     with listening(FakeBroker()._serve) as port:
@@ -199,7 +200,7 @@ def test_an_odd_error_code_passes_the_recorder_and_is_refused(tmp_path: Path) ->
     asyncio.run(run())
     answers = [line for line in read(path).lines if isinstance(line, ReceivedLine)]
     assert [line.body["error_code"] for line in answers] == [999]
-    from fencepost_conformance.checker.check import check_file  # noqa: PLC0415
+    from fencepost_conformance.judge.checker.check import check_file  # noqa: PLC0415
 
     (verdict,) = check_file(path)
     assert verdict.outcome == "refused"

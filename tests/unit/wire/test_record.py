@@ -25,12 +25,12 @@ from fencepost.wire.frames import (
     read_response,
     write_request,
 )
-from fencepost_conformance.addresses import Address, parse_address
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.record.output import Output
-from fencepost_conformance.record.run import record
-from fencepost_conformance.trace.files import WireTrace, read_traces
-from fencepost_conformance.trace.lines import ReceivedLine, SentLine
+from fencepost_conformance.common.addresses import Address, parse_address
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.traces.files import WireTrace, read_traces
+from fencepost_conformance.traces.lines import ReceivedLine, SentLine
+from fencepost_conformance.traces.recorder.output import Output
+from fencepost_conformance.traces.recorder.run import record
 
 from .fake_broker import HOST, FakeBroker
 

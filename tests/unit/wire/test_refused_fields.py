@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from fencepost.protocol.errors import ErrorCode as E
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.search import Limits
-from fencepost_conformance.checker.verdict import Refusal
-from fencepost_conformance.trace.files import WireTrace, read_traces
-from fencepost_conformance.trace.lines import API_OF_KEY, ReceivedLine
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.checker.search import Limits
+from fencepost_conformance.judge.checker.verdict import Refusal
+from fencepost_conformance.traces.files import WireTrace, read_traces
+from fencepost_conformance.traces.lines import API_OF_KEY, ReceivedLine
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 LIMITS = Limits(steps=50_000, second_look=200, detail=5_000)

@@ -8,10 +8,10 @@ import pytest
 
 from fencepost.protocol.profiles import KAFKA_4_4
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.rows import wrong_rows
-from fencepost_conformance.trace.files import WireTrace
-from fencepost_conformance.trace.lines import ConnectedLine, ReceivedLine, SentLine
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.checker.rows import wrong_rows
+from fencepost_conformance.traces.files import WireTrace
+from fencepost_conformance.traces.lines import ConnectedLine, ReceivedLine, SentLine
 
 FETCHED = {"committed_offset": -1, "committed_leader_epoch": -1, "metadata": "", "error_code": 0}
 

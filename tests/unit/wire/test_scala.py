@@ -17,13 +17,13 @@ from fencepost.protocol.errors import ErrorCode as E
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import KAFKA_4_0, KAFKA_4_4
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.search import Limits
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.pipeline.asking import default_profile, older_words
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.generate.wire.asking import default_profile, older_words
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.checker.search import Limits
 from fencepost_conformance.targets.registry import parse_target, profile_for
-from fencepost_conformance.trace.files import WireTrace
-from fencepost_conformance.trace.lines import ReceivedLine, SentLine
+from fencepost_conformance.traces.files import WireTrace
+from fencepost_conformance.traces.lines import ReceivedLine, SentLine
 from fencepost_model.classic.group import GroupModel, GroupState, Successor
 from fencepost_model.classic.scala import KAFKA_3_9
 from fencepost_model.classic.state import JOIN_TIMER, Arrive, Fire, Input, Timer

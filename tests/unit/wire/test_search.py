@@ -9,11 +9,11 @@ import pytest
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.search import Limits
-from fencepost_conformance.falsify.falsehoods import KINDS, falsehoods
-from fencepost_conformance.trace.convert import wire_body
-from fencepost_conformance.trace.lines import ConnectedLine, ReceivedLine, SentLine
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.checker.search import Limits
+from fencepost_conformance.run.falsify.falsehoods import KINDS, falsehoods
+from fencepost_conformance.traces.convert import wire_body
+from fencepost_conformance.traces.lines import ConnectedLine, ReceivedLine, SentLine
 
 from .simulated import Simulation
 

@@ -22,7 +22,7 @@ from fencepost.protocol.consumer_messages import (
 from fencepost.protocol.errors import ErrorCode as E
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import KAFKA_4_3, KAFKA_4_4
-from fencepost_conformance.trace.lines import ReceivedLine, SentLine
+from fencepost_conformance.traces.lines import ReceivedLine, SentLine
 
 from .written import SETTINGS, TOPIC, Wire, parts
 

@@ -16,11 +16,11 @@ from kio.schema.errors import ErrorCode
 from kio.schema.types import TopicName
 
 from fencepost.wire.frames import API_KEYS, framed, read_frame, read_request_header, write_response
-from fencepost_conformance.addresses import Address
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.record.addresses import Limited, readdressed, with_readable_addresses
-from fencepost_conformance.trace.files import WireTrace
-from fencepost_conformance.trace.lines import NamesLine, ReceivedLine, SentLine, UndecodedLine
+from fencepost_conformance.common.addresses import Address
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.traces.files import WireTrace
+from fencepost_conformance.traces.lines import NamesLine, ReceivedLine, SentLine, UndecodedLine
+from fencepost_conformance.traces.recorder.addresses import Limited, readdressed, with_readable_addresses
 
 from .fake_broker import HOST, NOW, FakeBroker
 from .test_record import Peer, read, recording

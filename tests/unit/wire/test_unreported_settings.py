@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from fencepost.protocol.kafka_names import BROKER_NAMES
-from fencepost_conformance.checker.check import check_trace
 from fencepost_conformance.cli import main
-from fencepost_conformance.console import CannotRun
-from fencepost_conformance.pipeline import over_wire
-from fencepost_conformance.pipeline.job import Job
-from fencepost_conformance.pipeline.summary import Judged, Summary
-from fencepost_conformance.report.html import report_page
-from fencepost_conformance.report.terminal import details, tables
-from fencepost_conformance.trace import WireTrace, read_traces, write_traces
-from fencepost_conformance.trace.lines import ReceivedLine, SentLine
-from fencepost_conformance.wire.settings import given, settle
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.rows.job import Job
+from fencepost_conformance.judge.rows.summary import Judged, Summary
+from fencepost_conformance.run.pipeline import over_wire
+from fencepost_conformance.show.report.html import report_page
+from fencepost_conformance.show.report.terminal import details, tables
+from fencepost_conformance.traces.files import WireTrace, read_traces, write_traces
+from fencepost_conformance.traces.lines import ReceivedLine, SentLine
+from fencepost_conformance.traces.wire.settings import given, settle
 
 from .fake_broker import FakeBroker
 from .test_record import recording

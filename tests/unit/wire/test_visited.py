@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost_conformance.checker.been import Been, Clock
+from fencepost_conformance.judge.checker.been import Been, Clock
 from fencepost_model.classic.state import JOIN_TIMER, SYNC_TIMER
 
 PLACE = (3, "state")

@@ -17,11 +17,11 @@ from fencepost.protocol.messages import JoinGroupRequest, Protocol, RequestBody,
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import KAFKA_4_3
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.checker.check import check_trace
-from fencepost_conformance.checker.verdict import Refusal, Verdict
-from fencepost_conformance.trace.convert import wire_body
-from fencepost_conformance.trace.files import WireTrace
-from fencepost_conformance.trace.lines import ConnectedLine, ReceivedLine, SentLine
+from fencepost_conformance.judge.checker.check import check_trace
+from fencepost_conformance.judge.checker.verdict import Refusal, Verdict
+from fencepost_conformance.traces.convert import wire_body
+from fencepost_conformance.traces.files import WireTrace
+from fencepost_conformance.traces.lines import ConnectedLine, ReceivedLine, SentLine
 
 TOPIC = UUID(int=7)
 SETTINGS = Settings(

@@ -19,7 +19,7 @@ from fencepost.remote.sasl import Sasl
 from fencepost.wire.fill import fill
 from fencepost.wire.frames import API_KEYS, close, framed, read_frame, response_schema, write_response
 from fencepost.work.link import Unsupported
-from fencepost_conformance.virtual.loop import run
+from fencepost_conformance.generate.virtual.loop import run
 
 ANSWER: Any = {"api_keys": [{"api_key": 18, "min_version": 0, "max_version": 0}]}
 HERE, THERE = ("127.0.0.1", 1), ("127.0.0.1", 2)

@@ -16,7 +16,7 @@ import pytest
 from fencepost import GroupBroker, MemoryStore, Settings, Topic
 from fencepost.work import Worker, WorkerFailed
 from fencepost.work.worker import RELEASE_S
-from fencepost_conformance.virtual.loop import run
+from fencepost_conformance.generate.virtual.loop import run
 
 from .teams import ORDERS
 

@@ -1,0 +1,1 @@
+"""What every package uses: errors, numbers with nouns, suggestions, addresses, processes and interruption."""

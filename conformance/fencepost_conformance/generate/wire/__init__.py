@@ -1,0 +1,1 @@
+"""Random clients of a real broker: what they ask it, over the wire."""

@@ -1,0 +1,1 @@
+"""Judgement of what was observed: comparisons, the checker of traces, coverage, verdicts, findings and rules."""

@@ -1,0 +1,1 @@
+"""The row that results from each trace of a run, and their summary."""

@@ -1,0 +1,250 @@
+"""``fencepost check``: explore the closed system exhaustively; with TLC, also compare the two state graphs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from enum import StrEnum
+from functools import partial
+from typing import Annotated, Any, NoReturn, TypeAlias
+
+import typer
+from rich.console import Console
+
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import PROFILES
+from fencepost_model.system.checking import Row, check_python, check_spark, check_tlc
+from fencepost_model.system.manifest import BadManifest, Entry, read_manifest, read_problem
+from fencepost_model.tlc.run import TlcBroke, TlcMissing
+
+from ...common import repository
+from ...common.counting import counted
+from ...common.errors import CannotRun
+from ...common.interruption import interruptible
+from ...common.nearest import unknown
+from ...common.processes import worker_processes
+from ...judge.verdict import Tally, Verdict
+from ...show.console import Meter, Result, finish, progress
+from ...show.report.checked import catalogue, entry_as_json, row_as_json, table, unsettled, verdict_of
+from ..cluster import needs
+from ..cluster.place import Place
+from ..cluster.session import started
+from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
+
+#: The reason that stands for an exploration ended by Ctrl-C.
+INTERRUPTED = "interrupted"
+
+
+#: receives two figures of an exploration's progress
+Watching: TypeAlias = Callable[[int, int], None]
+
+
+class Engine(StrEnum):
+    python = "python"
+    tlc = "tlc"
+    spark = "spark"
+
+
+def check(  # noqa: PLR0917
+    configs: Annotated[
+        list[str] | None, typer.Argument(help="names from spec/manifest.json; default: all of --size")
+    ] = None,
+    engine: Annotated[Engine, typer.Option(help="what explores the graphs")] = Engine.python,
+    profile: Annotated[
+        str | None, typer.Option(help="explore with this profile's switches instead of those of each configuration")
+    ] = None,
+    master: Master = None,
+    conf: Conf = None,
+    wait: Wait = USUAL_WAIT,
+    workers: Annotated[int, typer.Option(min=0, help="cores to use; 0: all")] = 0,
+    size: Annotated[str, typer.Option(help="largest size of configuration: small, medium or large")] = "small",
+    symmetry: Annotated[bool, typer.Option("--symmetry", help="merge states that differ only in names")] = False,
+    each: Annotated[
+        bool, typer.Option("--each", help="print a row for each configuration, however many there are")
+    ] = False,
+    list_only: Annotated[bool, typer.Option("--list", help="only list the engine's configurations")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
+) -> None:
+    """Explore every reachable state of each configuration, and compare the result with the expected one."""
+    if list_only:
+        _list(select(configs or [], size, engine) if configs else able_to(engine), as_json=as_json)
+    place = place_for(engine, master, conf, workers, wait)
+    entries = select(configs or [], size, engine)
+    chosen = named_profile(profile)
+    if chosen is not None and engine is not Engine.python:
+        raise CannotRun("--profile needs --engine python: the other engines cannot change a configuration's switches")
+    cores = workers or os.cpu_count() or 1
+    rows: list[Row] = []
+    with progress("checking", len(entries)) as meter, interruptible() as cut:
+        explorer = partial(explored, profile=chosen, symmetry=symmetry)
+        work: Iterable[Row]
+        if engine is Engine.python:
+            work = explore_all(entries, explorer, cores, meter)
+        elif engine is Engine.tlc:
+            work = tlc_all(entries, cores, meter)
+        else:
+            work = spread_all(entries, place, meter)
+        rows.extend(run(work))
+    rows.sort(key=lambda row: [entry.name for entry in entries].index(row.name))
+    counts: dict[str, int | float] = {
+        "configurations": len(rows),
+        "states": sum(row.states for row in rows),
+        "transitions": sum(row.transitions for row in rows),
+        "graphs_compared": sum(row.compared for row in rows),
+    }
+    result = Result(
+        "check",
+        Tally.of(verdict_of(row) for row in rows),
+        counts,
+        {"engine": engine.value, "configurations": [row_as_json(row) for row in rows]},
+        things="configurations",
+        unsettled=[unsettled(row) for row in rows if verdict_of(row) in (Verdict.UNDECIDED, Verdict.BROKEN)],
+        stopped=cut.told(f"{len(rows)} of {counted(len(entries), 'configurations')} checked"),
+    )
+    if not as_json:
+        explain(rows, named=bool(configs))
+    shown = table(rows, {entry.name: entry for entry in entries}, each=each or bool(configs))
+    finish(result, as_json=as_json, table=shown)
+
+
+def _list(entries: list[Entry], *, as_json: bool) -> NoReturn:
+    details = {"configurations": [entry_as_json(entry) for entry in entries]}
+    finish(
+        Result("check --list", None, counts={"configurations": len(entries)}, details=details),
+        as_json=as_json,
+        table=catalogue(entries),
+    )
+
+
+def able_to(engine: Engine) -> list[Entry]:
+    """Return the configurations that the engine supports."""
+    try:
+        entries = read_manifest(repository.root() / "spec")
+    except BadManifest as reason:
+        raise CannotRun(str(reason)) from reason
+    able = [entry for entry in entries if engine is Engine.tlc or entry.has_model]
+    if engine is Engine.spark:
+        able = [entry for entry in able if not read_problem(entry).fair]  # only the other engines check liveness
+    return able
+
+
+def select(names: list[str], size: str, engine: Engine) -> list[Entry]:
+    """Return the named entries, or all up to the size that the engine supports."""
+    able = able_to(engine)
+    if not names and engine is Engine.spark:
+        raise CannotRun("give the names of the configurations for Spark; see fencepost check --list --engine spark")
+    if not names:
+        sizes = ("small", "medium", "large")
+        if size not in sizes:
+            raise CannotRun(unknown("size", size, sizes, f"there are {', '.join(sizes)}"))
+        return [entry for entry in able if sizes.index(entry.size) <= sizes.index(size)]
+    known = {entry.name: entry for entry in able}
+    if strange := [name for name in names if name not in known]:
+        where = "fencepost check --list shows those of this engine"
+        raise CannotRun(unknown("configuration", strange[0], known, f"{where} (--engine {engine.value})"))
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def named_profile(name: str | None) -> Profile | None:
+    if name is not None and name not in PROFILES:
+        raise CannotRun(unknown("profile", name, PROFILES, f"there are {', '.join(PROFILES)}"))
+    return PROFILES[name] if name is not None else None
+
+
+def run(work: Iterable[Row]) -> Iterator[Row]:
+    """Yield the rows of an engine as they come. Raises CannotRun for a missing component."""
+    try:
+        yield from work
+    except (TlcMissing, BadManifest) as reason:
+        raise CannotRun(str(reason)) from reason
+
+
+def attempt(explore: Callable[..., Row], entry: Entry, engine: Engine, **options: Any) -> Row:
+    """Return the row of one configuration; a broken one if the engine or the model raises. Raises errors that affect
+    every configuration: ``TlcMissing``, ``BadManifest``, ``CannotRun``."""
+    try:
+        return explore(entry, **options)
+    except (TlcMissing, BadManifest, CannotRun):
+        raise
+    except Exception as raised:
+        why = str(raised) if isinstance(raised, TlcBroke) else f"{type(raised).__name__}: {raised}"
+        return Row(entry.name, engine.value, entry.expected, entry.breaks, 0, 0, 0, 0.0, broken=why)
+
+
+def explored(entry: Entry, **options: Any) -> Row:
+    """Call ``attempt`` with Python; a module function, so that worker processes can run it."""
+    return attempt(check_python, entry, Engine.python, **options)
+
+
+def tlc_all(entries: list[Entry], cores: int, meter: Meter) -> Iterator[Row]:
+    """Run configurations that hold one after the other on all cores; those that must fail on one core each, in
+    parallel."""
+    for entry in entries:
+        if entry.expected == "holds":
+            watch = telling(meter, entry, "generated", "states")
+            yield attempt(check_tlc, entry, Engine.tlc, workers=cores, watch=watch)
+            meter.advance()
+    with ThreadPoolExecutor(cores) as pool:
+        pending = [pool.submit(attempt, check_tlc, entry, Engine.tlc) for entry in entries if entry.expected != "holds"]
+        try:
+            for done in as_completed(pending):
+                yield done.result()
+                meter.advance()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def telling(meter: Meter, entry: Entry, first: str, second: str) -> Watching:
+    """Return a function that shows the two figures of a configuration's progress."""
+
+    def watch(one: int, two: int) -> None:
+        meter.update(description=f"{entry.name}: {counted(one, first)}, {counted(two, second)}")
+
+    meter.update(description=entry.name)
+    return watch
+
+
+def spread_all(entries: list[Entry], place: Place, meter: Meter) -> Iterator[Row]:
+    """Run one configuration after the other, each on all of Spark's cores."""
+    with started(place, needs.GRAPHS) as running:
+        copies = 2 if running.cluster else 1  # so that a lost executor loses no data
+        for entry in entries:
+            watch = telling(meter, entry, "states", "levels")
+            options = {"session": running.session, "workers": running.cores, "copies": copies, "watch": watch}
+            yield attempt(check_spark, entry, Engine.spark, **options)
+            meter.advance()
+
+
+def explore_all(entries: list[Entry], explorer: Callable[..., Row], cores: int, meter: Meter) -> Iterable[Row]:
+    """Run configurations in parallel, one process each; with one core one at a time, each with its own progress."""
+    if cores == 1 or len(entries) == 1:
+        for entry in entries:
+            meter.update(description=entry.name)
+
+            def watch(found: int, expanded: int, generated: int, name: str = entry.name) -> None:
+                meter.update(description=f"{name}: {counted(found, 'states')}, {found - expanded:,} to expand")
+
+            row = explorer(entry, watch=watch)
+            if row.stopped == INTERRUPTED:  # the explorer returns its partial result; no other one begins
+                raise KeyboardInterrupt
+            yield row
+            meter.advance()
+        return
+    with worker_processes(cores) as pool:
+        pending = {pool.submit(explorer, entry): entry for entry in entries}
+        for done in as_completed(pending):
+            meter.update(description=f"{pending[done].name} done")
+            meter.advance()
+            yield done.result()
+
+
+def explain(rows: list[Row], *, named: bool) -> None:
+    """Print the traces of unexpected results, and of configurations requested by name."""
+    console = Console()
+    for row in rows:
+        if row.trace and (named or not row.as_expected):
+            console.print(f"[bold]{row.name}[/]: {', '.join(row.violated) or '; '.join(row.wrong)}", highlight=False)
+            for number, line in enumerate(row.trace):
+                console.print(f"  {number:>3}  {line}", highlight=False, markup=False)

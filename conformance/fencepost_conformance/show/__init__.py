@@ -1,0 +1,1 @@
+"""Output for people and for other programs: the terminal, reports, charts and listings."""

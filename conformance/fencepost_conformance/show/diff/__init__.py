@@ -1,0 +1,1 @@
+"""The differences between two targets, on the terminal and as files."""

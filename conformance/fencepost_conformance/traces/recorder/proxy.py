@@ -1,0 +1,336 @@
+"""The proxy: one listener in front of one broker.
+
+Each client connection has its own connection to the broker, and two tasks that move frames, one for each direction. All
+run on one event loop, so the journal's lines have the order in which the proxy saw the frames. Requests and answers are
+recorded before they are passed on: whatever the broker did with a request, it did between its two lines.
+
+The proxy passes on every frame, even if it cannot decode it; the journal says so, and the checker judges. Only a stream
+that cannot be cut into frames is closed, as a broker would close it. The proxy changes two things: broker addresses in
+answers, and in ApiVersions answers the highest version of such an API, if the proxy could not read its addresses
+(``addresses``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fencepost.wire.frames import (
+    MAX_REQUEST_BYTES,
+    MAX_RESPONSE_BYTES,
+    MalformedFrame,
+    RequestHeader,
+    close,
+    framed,
+    read_correlation_id,
+    read_frame,
+    read_request,
+    read_request_header,
+    read_response,
+)
+from fencepost.wire.read import BadBytes
+
+from ...common.addresses import Address
+from ..wire.access import OPEN, Access
+from .addresses import WITH_ADDRESSES, Limited, SeveralBrokers, addresses_in, readdressed, with_readable_addresses
+from .journal import FETCH, RECORDED, Journal, groups_of
+from .reading import WITH_NAMES, Quiet, names_of, says_something
+
+#: Answers that the proxy reads; all others pass unread.
+_AWAITED = RECORDED | WITH_ADDRESSES | WITH_NAMES | {"api_versions"}
+#: After SaslHandshake v0 a client logs in with frames without headers.
+_BARE_LOGIN = ("sasl_handshake", 0)
+_UNSUPPORTED_VERSION = 35
+#: number of bytes that are kept of an undecodable Fetch answer
+_KEPT_OF_FETCH = 64
+#: Listening on every interface: clients get the address that they connected to.
+_WILDCARDS = ("0.0.0.0", "::", "")
+
+
+class UpstreamClosed(Exception):
+    """The broker can no longer be reached."""
+
+
+@dataclass(slots=True)
+class _Link:
+    """One client's connection and the broker's end of it; ``here``: the broker address that this client gets."""
+
+    number: int
+    here: Address
+    client: tuple[asyncio.StreamReader, asyncio.StreamWriter]
+    server: tuple[asyncio.StreamReader, asyncio.StreamWriter]
+    #: correlation id -> the open requests of an API in _AWAITED, and whether each is recorded.
+    open: dict[int, deque[tuple[RequestHeader, bool]]] = field(default_factory=dict)
+    bare: bool = False  #: the client may log in with frames that have no header
+    #: which fetches are repetitions, and the open ones among them by correlation id
+    quiet: Quiet = field(default_factory=Quiet)
+    held: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+
+class Proxy:
+    """Call ``start``, then wait for ``finished`` until it is time to stop, then call ``stop``.
+
+    ``advertised``: the address that the broker gives to clients. ``groups``: record only requests about these; empty
+    means all. ``complain`` gets one line for each connection whose stream has no frames, for each kind of frame that
+    could not be decoded, and for each API of which clients are offered fewer versions.
+    """
+
+    def __init__(
+        self,
+        upstream: Address,
+        journal: Journal,
+        *,
+        groups: frozenset[str] = frozenset(),
+        patience_s: float = 0.0,
+        complain: Callable[[str], None] = lambda _: None,
+        access: Access = OPEN,
+        advertised: Address | None = None,
+    ) -> None:
+        self.connections = 0
+        self.malformed = 0
+        self.undecoded = 0
+        self._brokers: dict[Address, None] = dict.fromkeys([upstream, advertised or upstream])
+        self._complaints: set[str] = set()
+        self._upstream = upstream
+        self._journal = journal
+        self._groups = groups
+        self._patience_s = patience_s
+        self._access = access
+        self._away_since: float | None = None
+        self._complain = complain
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._failure: asyncio.Future[None] | None = None
+        self._server: asyncio.Server | None = None
+        self._here = upstream
+
+    async def start(self, listen: Address) -> Address:
+        """Listen; returns the address for clients. Raises OSError if the address is not available."""
+        self._failure = asyncio.get_running_loop().create_future()
+        self._server = await asyncio.start_server(self._accept, listen.host, listen.port)
+        port = self._server.sockets[0].getsockname()[1]
+        self._here = Address(listen.host, port)
+        return self._here
+
+    async def finished(self) -> None:
+        """Wait for an external end of the recording: raises UpstreamClosed or SeveralBrokers."""
+        assert self._failure is not None
+        await self._failure
+
+    async def stop(self) -> None:
+        """Close all connections and stop listening."""
+        if self._server is not None:
+            self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*[close(writer) for writer in self._writers])
+
+    def _fail(self, reason: Exception) -> None:
+        if self._failure is not None and not self._failure.done():
+            self._failure.set_exception(reason)
+
+    def _away(self, reason: str) -> None:
+        """Handle a broker that does not answer: end the recording, unless it may come back and has time left."""
+        now = asyncio.get_running_loop().time()
+        self._away_since = now if self._away_since is None else self._away_since
+        if now - self._away_since >= self._patience_s:
+            self._fail(UpstreamClosed(reason))
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._serve(reader, writer)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            server = await self._access.streams(self._upstream.host, self._upstream.port)
+        except OSError as error:
+            await close(writer)
+            self._away(f"the broker at {self._upstream} refuses connections: {error.strerror or error}")
+            return
+        self._away_since = None
+        self._writers |= {writer, server[1]}
+        self.connections += 1
+        local = writer.get_extra_info("sockname")
+        here = Address(local[0], local[1]) if self._here.host in _WILDCARDS else self._here
+        link = _Link(self.connections, here, (reader, writer), server)
+        peer = writer.get_extra_info("peername")
+        self._journal.connected(link.number, str(Address(*peer[:2])), str(self._upstream))
+        by: str | None = None
+        directions = {
+            asyncio.ensure_future(self._requests(link)): "client",
+            asyncio.ensure_future(self._answers(link)): "server",
+        }
+        try:
+            done, _ = await asyncio.wait(directions, return_when=asyncio.FIRST_COMPLETED)
+            ended = [directions[task] for task in done if task.exception() is None]
+            by = ended[0] if ended else None
+            for task in done:
+                self._explain(link, task.exception())
+        finally:
+            # Before anything is awaited: the recording may be ending at this very moment.
+            self._journal.disconnected(link.number, by)
+            for task in directions:
+                task.cancel()
+            await asyncio.gather(*directions, return_exceptions=True)
+            await asyncio.gather(close(writer), close(server[1]))
+            self._writers -= {writer, server[1]}
+        if by == "server":
+            await self._probe()
+
+    def _explain(self, link: _Link, error: BaseException | None) -> None:
+        if isinstance(error, MalformedFrame):
+            self.malformed += 1
+            self._complain(f"connection {link.number} is closed: {error}")
+        elif isinstance(error, SeveralBrokers):
+            self._fail(error)
+        elif error is not None:
+            raise error
+
+    async def _probe(self) -> None:
+        """After the broker closed a connection, find out whether it closed that one only (idle, rejected) or is
+        gone."""
+        try:
+            _, writer = await self._access.streams(self._upstream.host, self._upstream.port)
+            await close(writer)
+        except OSError:
+            self._away(f"the broker at {self._upstream} is gone")
+
+    def _complain_once(self, text: str) -> None:
+        if text not in self._complaints:
+            self._complaints.add(text)
+            self._complain(text)
+
+    # ---- requests -------------------------------------------------------------------------------------------------
+
+    async def _requests(self, link: _Link) -> None:
+        """Pass requests from client to broker, until the client closes."""
+        reader, writer = link.client[0], link.server[1]
+        with contextlib.suppress(ConnectionError):
+            while (frame := await read_frame(reader, MAX_REQUEST_BYTES)) is not None:
+                self._request(link, frame)
+                writer.write(framed(frame))
+                await writer.drain()
+
+    def _request(self, link: _Link, frame: bytes) -> None:
+        try:
+            header = read_request_header(frame)
+        except MalformedFrame as odd:
+            if not link.bare:
+                self.undecoded += 1
+                self._complain_once(f"passing on a request that cannot be decoded: {odd}")
+                self._journal.undecoded(link.number, "client", frame, str(odd))
+            return
+        link.bare = link.bare or (header.api, header.api_version) == _BARE_LOGIN
+        if header.api in _AWAITED:
+            noted = header.api in RECORDED and self._note_request(link, header, frame)
+            link.open.setdefault(header.correlation_id, deque()).append((header, noted))
+
+    def _note_request(self, link: _Link, header: RequestHeader, frame: bytes) -> bool:
+        """Record a request; returns whether it was recorded, so that its answer must be too."""
+        try:
+            entity = read_request(header, frame)
+            groups = groups_of(header.api, entity)
+            if self._groups and groups is not None and not groups & self._groups:
+                return False
+            if header.api == FETCH and link.quiet.is_one(body := self._journal.asked(entity)):
+                link.held[header.correlation_id] = body
+            else:
+                self._journal.sent(link.number, header, entity)
+        except MalformedFrame as odd:
+            self._not_decoded("a request", header, odd)
+            self._journal.sent_undecoded(link.number, header, frame, str(odd))
+        return True
+
+    def _not_decoded(self, what: str, header: RequestHeader, odd: Exception) -> None:
+        self.undecoded += 1
+        self._complain_once(f"passing on {what} of {header.api} v{header.api_version} that cannot be decoded: {odd}")
+
+    # ---- answers --------------------------------------------------------------------------------------------------
+
+    async def _answers(self, link: _Link) -> None:
+        """Pass answers from broker to client, until the broker closes."""
+        reader, writer = link.server[0], link.client[1]
+        with contextlib.suppress(ConnectionError):
+            while (frame := await read_frame(reader, MAX_RESPONSE_BYTES)) is not None:
+                writer.write(framed(self._answer(link, frame)))
+                await writer.drain()
+
+    def _answer(self, link: _Link, frame: bytes) -> bytes:
+        """Record the answer, and return the frame for the client."""
+        try:
+            correlation = read_correlation_id(frame)
+        except MalformedFrame as odd:
+            self.undecoded += 1
+            self._complain_once(f"passing on an answer that cannot be decoded: {odd}")
+            self._journal.undecoded(link.number, "server", frame, str(odd))
+            return frame
+        if (waiting := link.open.get(correlation)) is None:
+            return frame
+        header, noted = waiting.popleft()
+        if not waiting:
+            del link.open[correlation]
+        if header.api == "api_versions":
+            return self._versions(header, frame)
+        if noted or header.api in WITH_ADDRESSES or header.api in WITH_NAMES:
+            self._read(link, header, frame, noted=noted)
+        return readdressed(frame, self._brokers, link.here) if header.api in WITH_ADDRESSES else frame
+
+    def _read(self, link: _Link, header: RequestHeader, frame: bytes, *, noted: bool) -> None:
+        """Take information from an answer, and record it if its request is recorded."""
+        try:
+            entity: Any = read_response(header.api, header.api_version, frame)
+            if header.api in WITH_ADDRESSES:
+                self._brokers.update(dict.fromkeys(addresses_in(entity)))
+            if header.api in WITH_NAMES:
+                told = noted and header.api != "consumer_group_describe"
+                self._journal.learn(link.number, names_of(header.api, entity), told=told)
+            if noted and self._brings_something(link, header, entity):
+                self._journal.received(link.number, header, entity)
+        except MalformedFrame as odd:  # the client may still be able to use it
+            self._not_decoded("an answer", header, odd)
+            if noted:
+                self._note_undecoded(link, header, frame, odd)
+
+    def _note_undecoded(self, link: _Link, header: RequestHeader, frame: bytes, odd: MalformedFrame) -> None:
+        if (held := link.held.pop(header.correlation_id, None)) is not None:
+            self._journal.fetches(link.number, header, {**held, "late": True})
+        kept = frame[:_KEPT_OF_FETCH] if header.api == FETCH else frame  # without its records, which are private
+        self._journal.received_undecoded(link.number, header, kept, odd)
+
+    def _brings_something(self, link: _Link, header: RequestHeader, entity: Any) -> bool:
+        """Whether the answer must be recorded; if so, a repeated Fetch is recorded before it."""
+        held = link.held.pop(header.correlation_id, None)
+        if held is None:
+            return True
+        if not says_something(self._journal.told(entity)):
+            return False
+        self._journal.fetches(link.number, header, {**held, "late": True})
+        return True
+
+    def _versions(self, header: RequestHeader, frame: bytes) -> bytes:
+        if int.from_bytes(frame[4:6], "big", signed=True) == _UNSUPPORTED_VERSION:
+            return frame  # Kafka answers an unknown version in version 0, so that the client can ask again
+        try:
+            frame, limited = with_readable_addresses(frame, header.api_version)
+        except BadBytes as odd:
+            self._not_decoded("an answer", header, odd)
+            return frame
+        for each in limited:
+            self._complain_once(_limit_words(each))
+        return frame
+
+
+def _limit_words(limited: Limited) -> str:
+    return (
+        f"clients are offered {limited.api} up to v{limited.offered}, not v{limited.has}: "
+        "the recorder must read it to replace the broker's address"
+    )

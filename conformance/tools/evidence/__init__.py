@@ -1,0 +1,1 @@
+"""Makes the files of evidence in ``conformance/evidence``, which ``fencepost rules`` reads."""
