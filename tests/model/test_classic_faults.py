@@ -21,7 +21,7 @@ from classic_moves import (
     syncs,
 )
 from shortest import NOW, Ask, Play, Replicate, Search, Whole, read_events
-from test_runtime_faults import memory_has_what_the_log_has
+from test_runtime_faults import memory_matches_the_log
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
@@ -37,7 +37,7 @@ def a_join_phase_is_timed(search: Search, play: Play) -> bool:
     return group is None or group.state != PREPARING or timed
 
 
-def a_delay_without_newcomers_is_the_last(search: Search, play: Play) -> bool:
+def initial_delay_ends_without_new_members(search: Search, play: Play) -> bool:
     """A member that joins an empty group alone is answered when the initial delay ends (C-JOIN-43)."""
     if len(play.moves) < 2 or play.moves[-1] != ROUND:
         return True
@@ -47,7 +47,7 @@ def a_delay_without_newcomers_is_the_last(search: Search, play: Play) -> bool:
     return not (joined and alone) or bool(play.answers)
 
 
-def nobody_waits_for_nobody(search: Search, play: Play) -> bool:
+def join_phase_ends_once_all_have_joined(search: Search, play: Play) -> bool:
     """A join phase ends when all members have joined, unless the initial delay is still open (C-JOIN-41)."""
     group = play.state.group("g")
     if group is None or group.state != PREPARING or not group.members or group.pending_join:
@@ -56,7 +56,7 @@ def nobody_waits_for_nobody(search: Search, play: Play) -> bool:
     return delayed or any(member.join is None for member in group.members)
 
 
-def who_is_a_member_has_room(search: Search, play: Play) -> bool:
+def static_member_is_not_rejected_for_capacity(search: Search, play: Play) -> bool:
     """A static member of the group is not refused because the group is full (C-JOIN-20…22)."""
     answer, move = play.answer(), play.moves[-1]
     if getattr(answer, "error_code", None) is not ErrorCode.GROUP_MAX_SIZE_REACHED or not isinstance(move, Ask):
@@ -72,7 +72,7 @@ def only_members_owe_a_sync(search: Search, play: Play) -> bool:
     return group is None or group.pending_sync <= {member.member_id for member in group.members}
 
 
-def who_offers_what_all_offer_is_let_in(search: Search, play: Play) -> bool:
+def join_with_a_common_protocol_is_accepted(search: Search, play: Play) -> bool:
     """A JoinGroup with a protocol that all members support is not refused for its protocols (C-JOIN-31, G-DATA-08)."""
     answer, last = play.answer(), play.last
     if getattr(answer, "error_code", None) is not ErrorCode.INCONSISTENT_GROUP_PROTOCOL:
@@ -82,7 +82,7 @@ def who_offers_what_all_offer_is_let_in(search: Search, play: Play) -> bool:
     return before is None or not offered.intersection(*({p.name for p in each.protocols} for each in before.members))
 
 
-def a_deletion_looks_once(search: Search, play: Play) -> bool:
+def empty_group_can_be_deleted(search: Search, play: Play) -> bool:
     """A group that was empty when its deletion was requested is not refused as NON_EMPTY_GROUP (C-ADM-09)."""
     bodies = [move.body for move in play.moves if isinstance(move, Ask)]
     for number, body in play.answers:
@@ -131,7 +131,7 @@ FAULTS = (
             ROUND,
             leaves("i1", "i2"),
         ),
-        a_delay_without_newcomers_is_the_last,
+        initial_delay_ends_without_new_members,
         6,
         beyond=0,
     ),
@@ -139,7 +139,7 @@ FAULTS = (
         "fault_refusal_leaves_join_phase",
         "../shortest/all-joined-still-waiting",
         (joins("one", PLAIN, OTHER, instance="i1"), joins("", instance="i3"), joins("two", instance="i2")),
-        nobody_waits_for_nobody,
+        join_phase_ends_once_all_have_joined,
         3,
         _ROOM_FOR_TWO,
         first=stable_group(),
@@ -148,7 +148,7 @@ FAULTS = (
         "fault_static_return_counts_as_new",
         "../shortest/full-group-rejects-its-member",
         (joins("", instance="i1"), ROUND),
-        who_is_a_member_has_room,
+        static_member_is_not_rejected_for_capacity,
         2,
         _ROOM_FOR_ONE,
     ),
@@ -168,7 +168,7 @@ FAULTS = (
             joins("", OTHER, instance="i2"),
             TIMED_OUT,
         ),
-        who_offers_what_all_offer_is_let_in,
+        join_with_a_common_protocol_is_accepted,
         4,
         first=stable_member(),
         also="fault_timeout_undoes_memory",
@@ -183,14 +183,14 @@ FAULTS = (
             syncs(I1, 1, 1)._replace(open=True),
             Replicate(),
         ),
-        memory_has_what_the_log_has,
+        memory_matches_the_log,
         5,
     ),
     Whole(  # C-ADM-09
         "fault_deletion_waits_twice",
         "../shortest/deletion-decided-too-late",
         (joins("")._replace(open=True), DELETE, joins("", instance="i1"), Replicate()),
-        a_deletion_looks_once,
+        empty_group_can_be_deleted,
         4,
     ),
     Whole(  # C-ADM-05

@@ -86,7 +86,7 @@ DESCRIBE = Ask(ConsumerGroupDescribeRequest(("g",)))
 ROUND = Fire(TimerKind.JOIN)
 
 
-def epochs_do_not_go_back(search: Search, play: Play) -> bool:
+def group_epoch_never_decreases(search: Search, play: Play) -> bool:
     """The epoch of a group is not below one that the log holds for it (INV-KIP-04)."""
     group = play.state.consumer_group("g")
     highest = 0
@@ -97,7 +97,7 @@ def epochs_do_not_go_back(search: Search, play: Play) -> bool:
     return group is None or group.epoch >= highest
 
 
-def a_group_never_counts_anew(search: Search, play: Play) -> bool:
+def generations_and_epochs_never_restart(search: Search, play: Play) -> bool:
     """Generations and group epochs are one count, also of groups without members (INV-CONV-01)."""
     values = [record.value for record in play.log]
     counts = [each.epoch for each in values if isinstance(each, ConsumerGroupMetadataValue)]
@@ -125,7 +125,7 @@ def members_are_watched(search: Search, play: Play) -> bool:
     return members == watched
 
 
-def nobody_is_told_of_a_fault(search: Search, play: Play) -> bool:
+def no_answer_is_unknown_server_error(search: Search, play: Play) -> bool:
     """No answer is UNKNOWN_SERVER_ERROR."""
     return all(getattr(body, "error_code", None) is not ErrorCode.UNKNOWN_SERVER_ERROR for _, body in play.answers)
 
@@ -144,7 +144,7 @@ def a_refusal_changes_nothing(search: Search, play: Play) -> bool:
     return answer.error_code is not ErrorCode.GROUP_MAX_SIZE_REACHED or len(play.answers) == 1
 
 
-def a_settled_group_owns_everything(search: Search, play: Play) -> bool:
+def reconciled_group_owns_all_partitions(search: Search, play: Play) -> bool:
     """When no member has anything left to do, each partition of topic t has an owner (LIV-16)."""
     group = play.state.consumer_group("g")
     if group is None or not group.members or group.epoch > group.assignment_epoch:
@@ -156,7 +156,7 @@ def a_settled_group_owns_everything(search: Search, play: Play) -> bool:
     return owned >= {(each.topic_id, n) for each in TOPICS if each.name in wanted for n in range(each.partitions)}
 
 
-def somebody_is_told_of_a_bump(search: Search, play: Play) -> bool:
+def a_member_is_asked_to_rejoin(search: Search, play: Play) -> bool:
     """A group with only classic members and no target for its epoch tells some member to rejoin (LIV-14)."""
     group = play.state.consumer_group("g")
     if group is None or not group.members or group.epoch == group.assignment_epoch:
@@ -184,7 +184,7 @@ def _answers(plays: list[Play | None]) -> list[object]:
     return [None if play is None else play.answer() for play in plays]
 
 
-def whoever_leaves_is_gone(search: Search, play: Play) -> bool:
+def leaving_member_is_removed(search: Search, play: Play) -> bool:
     """A member that leaves is no longer in the group (X-DOWN-09)."""
     answer, last = play.answer(), play.last
     leaves = isinstance(last, Request) and getattr(last.body, "member_epoch", 0) == -1
@@ -195,7 +195,7 @@ def whoever_leaves_is_gone(search: Search, play: Play) -> bool:
     return group is None or group.member(getattr(last.body, "member_id", "")) is None
 
 
-def a_generation_is_good(search: Search, play: Play) -> bool:
+def member_with_a_generation_is_in_it(search: Search, play: Play) -> bool:
     """A member may use the generation that its JoinGroup answer named (X-DOWN-23)."""
     answer = play.answer()
     if not isinstance(answer, JoinGroupResponse) or answer.error_code is not ErrorCode.NONE:
@@ -208,7 +208,7 @@ def a_generation_is_good(search: Search, play: Play) -> bool:
     return isinstance(beat, HeartbeatResponse) and beat.error_code is not ErrorCode.ILLEGAL_GENERATION
 
 
-def whoever_synced_has_its_share(search: Search, play: Play) -> bool:
+def no_member_is_assigned_more_than_its_sync_returned(search: Search, play: Play) -> bool:
     """A downgraded group that is Stable assigns no member more than its last SyncGroup answer contained (X-DOWN-22)."""
     group = play.state.group("g")
     if group is None or group.state != STABLE or not isinstance(play.moves[-1], Ask):
@@ -268,14 +268,14 @@ WHOLE = (
         "fault_empty_group_dropped_from_memory",
         "dropped-group",
         (Ask(join("m1")), _leave("m1"), _classic("nobody")),
-        epochs_do_not_go_back,
+        group_epoch_never_decreases,
         4,
     ),
     Whole(  # C-JOIN-16, M-VAL-22
         "fault_empty_group_counts_anew",
         "generations-restart",
         (Ask(join("m1")), _leave("m1"), _classic("")),
-        a_group_never_counts_anew,
+        generations_and_epochs_never_restart,
         3,
     ),
     Whole(  # F-REPLAY-18
@@ -314,7 +314,7 @@ WHOLE = (
                 )
             ),
         ),
-        nobody_is_told_of_a_fault,
+        no_answer_is_unknown_server_error,
         1,
         Settings(group_consumer_assignors=("uniform",)),
         first=_VOTES_FOR_RANGE,
@@ -328,14 +328,14 @@ WHOLE = (
             _sync(member_id("i1", 0), 1, gives=embedded.Assignment((TopicPartition("t", 5),), None)),
             Ask(join("m1", ("u",))),
         ),
-        nobody_is_told_of_a_fault,
+        no_answer_is_unknown_server_error,
         4,
     ),
     Whole(  # X-UP-07
         "fault_upgrade_without_protocol",
         "upgrade-too-early",
         (_classic("", instance="i1"), ROUND, Ask(join("m1"))),
-        nobody_is_told_of_a_fault,
+        no_answer_is_unknown_server_error,
         2,
     ),
     Whole(  # X-UP-09
@@ -350,14 +350,14 @@ WHOLE = (
         "fault_upgrade_without_bump",
         "upgrade-leaves-partitions-unowned",
         (_classic("", instance="i1"), ROUND, Ask(join("m1", instance="i1"))),
-        a_settled_group_owns_everything,
+        reconciled_group_owns_all_partitions,
         3,
     ),
     Whole(  # LIV-14
         "fault_classic_members_starve",
         "target-never-computed",
         (Ask(join("m1", ("t", "u"))), _classic("m1")),
-        somebody_is_told_of_a_bump,
+        a_member_is_asked_to_rejoin,
         2,
         Settings(),
         (Ask(HeartbeatRequest("g", generation_id=2, member_id="m1"), later=5_000),),
@@ -371,7 +371,7 @@ WHOLE = (
             _classic("c2", Protocol("own", _subscribes("t"))),
             _leave("m1"),
         ),
-        whoever_leaves_is_gone,
+        leaving_member_is_removed,
         4,
     ),
     Whole(  # X-SYNC-07
@@ -392,7 +392,7 @@ WHOLE = (
         "fault_downgrade_owes",
         "downgrade-leaves-member-waiting",
         (Ask(join("m1", instance="i1")), _classic("c2"), _sync("c2", 3), _classic("", instance="i1")),
-        whoever_synced_has_its_share,
+        no_member_is_assigned_more_than_its_sync_returned,
         4,
         shown=tuple(Ask(HeartbeatRequest("g", generation_id=3, member_id="c2"), later=each) for each in (2_000, 6_000)),
         also="fault_downgrade_assigns_target",  # else the share has no owner, and no member is assigned it
@@ -401,7 +401,7 @@ WHOLE = (
         "fault_downgrade_loses_bump",
         "generation-without-members",
         (Ask(join("m1", instance="i1")), _classic("", *_OTHER, instance="i1")),
-        a_generation_is_good,
+        member_with_a_generation_is_in_it,
         2,
     ),
     Whole(  # X-DOWN-33

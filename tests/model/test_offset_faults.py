@@ -104,7 +104,7 @@ def memory_has_what_a_record_can_hold(search: Search, play: Play) -> bool:
     return all(entry.topic_id == ZERO_ID for _, entry in play.state.offsets.committed if entry.expire_timestamp != -1)
 
 
-def a_load_makes_no_group_of_nothing(search: Search, play: Play) -> bool:
+def load_creates_no_group_without_records(search: Search, play: Play) -> bool:
     """A loaded group without a group record has an offset or an open transaction (F-REPLAY-04)."""
     if play.moves[-2:] != (Lose(), Win()):
         return True
@@ -143,7 +143,10 @@ def test_a_load_makes_a_group_of_an_aborted_transaction(profile: Profile) -> Non
     """Run fixed moves: a load depends on the log, and a search does not distinguish states by their log."""
     moves = (TRANSACTION, ENDS[1], Lose(), Win())
     search = Search(SETTINGS, profile, moves)
-    assert a_load_makes_no_group_of_nothing(search, search.again(moves)) is not profile.fault_loaded_offset_makes_group
+    assert (
+        load_creates_no_group_without_records(search, search.again(moves))
+        is not profile.fault_loaded_offset_makes_group
+    )
 
 
 # ---- consequences of the rules ------------------------------------------------------------------------------------

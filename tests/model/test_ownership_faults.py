@@ -104,7 +104,7 @@ def _learnt(known: dict[str, Known], asked: Request, body: ResponseBody) -> dict
     return {}
 
 
-def nothing_is_given_before_it_is_given_up(_: Search, play: Play) -> bool:
+def partition_is_given_up_before_it_is_assigned(_: Search, play: Play) -> bool:
     """No member of a consumer group is assigned a partition that another member may still use (INV-KIP-09).
 
     A member may use a partition from the SyncGroup answer that contains it until the member says that it has given it
@@ -177,7 +177,7 @@ FAULTS = (
             Ask(join("m2")),
             _joins("c1", T0, T1, generation=3),
         ),
-        nothing_is_given_before_it_is_given_up,
+        partition_is_given_up_before_it_is_assigned,
         6,
     ),
     Whole(  # X-DOWN-04: c1 must give a part up to c2, and does not know it when the group becomes classic and back
@@ -191,7 +191,7 @@ FAULTS = (
             Ask(ConsumerGroupHeartbeatRequest("g", member_id="m1", member_epoch=-1)),
             Ask(join("m2", ("u",))),
         ),
-        nothing_is_given_before_it_is_given_up,
+        partition_is_given_up_before_it_is_assigned,
         6,
         shown=(_joins("c2"), _syncs("c2", 5), _joins("c1", T0, T1, generation=3)),
     ),
@@ -206,7 +206,7 @@ FAULTS = (
             _syncs(_C, 2, T0, instance="i1"),
             Ask(join("m1")),
         ),
-        nothing_is_given_before_it_is_given_up,
+        partition_is_given_up_before_it_is_assigned,
         6,
     ),
 )

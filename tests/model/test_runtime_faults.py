@@ -37,7 +37,7 @@ from fencepost_model.machines import EMPTY
 _OF_CLASSIC_GROUPS: Final = (TimerKind.JOIN, TimerKind.SYNC, TimerKind.SESSION)
 
 
-def everybody_is_watched(search: Search, play: Play) -> bool:
+def every_member_has_a_session_timer(search: Search, play: Play) -> bool:
     """Every member of every consumer group has a session timer (M-TMR-01, LIV-08)."""
     watched = {(key.group_id, key.member_id) for key, _ in play.armed if key.kind is TimerKind.CONSUMER_SESSION}
     groups = ((slot.group_id, play.state.consumer_group(slot.group_id)) for slot in play.state.slots)
@@ -49,7 +49,7 @@ def what_is_written_can_be_read(search: Search, play: Play) -> bool:
     return load_groups(search.model.profile, play.log) is not None
 
 
-def memory_has_what_the_log_has(search: Search, play: Play) -> bool:
+def memory_matches_the_log(search: Search, play: Play) -> bool:
     """A replicated classic group has the members and assignments of its last record (INV-REPLAY-01, F-SURV-05).
 
     This holds in the generation of that record, except for members that have left since.
@@ -71,7 +71,7 @@ def _last_records(play: Play) -> list[tuple[str, GroupMetadataValue]]:
     return [(name, value) for name, value in rows.items() if isinstance(value, GroupMetadataValue)]
 
 
-def who_is_waited_for_waits(search: Search, play: Play) -> bool:
+def awaiting_member_has_an_open_request(search: Search, play: Play) -> bool:
     """A member that counts as parked has a request without an answer (C-JOIN-70)."""
     groups = (play.state.group(slot.group_id) for slot in play.state.slots)
     parked = [number for group in groups if group for each in group.members for number in (each.join, each.sync)]
@@ -90,7 +90,7 @@ def nobody_waits_in_vain(search: Search, play: Play) -> bool:
     return all(number in known for number in newest.values())
 
 
-def an_empty_group_is_what_the_log_says(search: Search, play: Play) -> bool:
+def empty_group_matches_the_log(search: Search, play: Play) -> bool:
     """An empty group has the generation that the log says (INV-REPLAY-01, C-ST-27)."""
     rows = dict(_last_records(play))
     groups = ((slot.group_id, play.state.group(slot.group_id)) for slot in play.state.slots)
@@ -101,7 +101,7 @@ def an_empty_group_is_what_the_log_says(search: Search, play: Play) -> bool:
     )
 
 
-def only_groups_that_are_there_are_timed(search: Search, play: Play) -> bool:
+def only_existing_groups_have_timers(search: Search, play: Play) -> bool:
     """No move leaves a new timer for a classic group that does not exist afterwards (X-UP-16, C-TMR-12)."""
     before = set(search.again(play.moves[:-1]).armed)
     return all(
@@ -118,13 +118,13 @@ def a_refused_consumer_disturbs_nobody(search: Search, play: Play) -> bool:
     return not refused or len(play.answers) == 1
 
 
-def the_loss_of_the_partition_fences_nobody(search: Search, play: Play) -> bool:
+def partition_loss_fences_no_member(search: Search, play: Play) -> bool:
     """When the partition is lost, waiting requests are answered NOT_COORDINATOR (F-UNLOAD-01)."""
     told = [getattr(body, "error_code", None) for _, body in play.answers]
     return not isinstance(play.moves[-1], Lose) or all(error is ErrorCode.NOT_COORDINATOR for error in told)
 
 
-def only_who_subscribes_hears_of_a_topic(search: Search, play: Play) -> bool:
+def topic_change_refreshes_subscribed_groups_only(search: Search, play: Play) -> bool:
     """A change of topic t does not expire the metadata of a group without subscribers to t (X-DOWN-30, M-META-03)."""
     if play.moves[-1] != Grow():
         return True
@@ -139,7 +139,7 @@ FAULTS = (
         "fault_timer_keys_collide",
         "timer-key-collision",
         (Ask(join("0-x")), Ask(join("x", group="g-0"))),
-        everybody_is_watched,
+        every_member_has_a_session_timer,
         2,
         shown=(Ask(ConsumerGroupHeartbeatRequest("g-0", member_id="x", member_epoch=-1)),),
     ),
@@ -155,7 +155,7 @@ FAULTS = (
         "fault_timeout_undoes_memory",
         "../shortest/failed-but-written",
         (joins("", instance="i1"), ROUND, syncs(I1, 1, 0), syncs(I1, 1, 0)._replace(late=True)),
-        memory_has_what_the_log_has,
+        memory_matches_the_log,
         3,
         shown=(Lose(), Win(), syncs(I1, 1)),
     ),
@@ -163,7 +163,7 @@ FAULTS = (
         "fault_parked_fail_early",
         "../shortest/answered-too-early",
         (joins("")._replace(open=True), joins(member_id("client", 0)), TIMED_OUT),
-        who_is_waited_for_waits,
+        awaiting_member_has_an_open_request,
         4,
         shown=(ROUND,),
     ),
@@ -171,7 +171,7 @@ FAULTS = (
         "fault_parked_fail_early",
         "../shortest/first-member-answered-too-early",
         (joins("", instance="i1")._replace(late=True), ROUND),
-        who_is_waited_for_waits,
+        awaiting_member_has_an_open_request,
         1,
         shown=(ROUND,),
     ),
@@ -179,7 +179,7 @@ FAULTS = (
         "fault_timers_outlive_reverted_group",
         "../shortest/stale-timer-bumps-generation",
         (joins("", instance="i1")._replace(fails=True), joins(""), ROUND),
-        an_empty_group_is_what_the_log_says,
+        empty_group_matches_the_log,
         3,
     ),
     Whole(  # F-UNLOAD-01, C-LEAVE-24
@@ -199,7 +199,7 @@ FAULTS = (
             syncs(member_id("i1", 0), 2),
             Lose(),
         ),
-        the_loss_of_the_partition_fences_nobody,
+        partition_loss_fences_no_member,
         4,
         first=stable_group(),
     ),
@@ -207,7 +207,7 @@ FAULTS = (
         "fault_timeout_undoes_memory",
         "join-timer-after-upgrade",
         (joins("", instance="i1"), ROUND, syncs(I1, 1, 0)._replace(open=True), Ask(join("m1")), TIMED_OUT),
-        only_groups_that_are_there_are_timed,
+        only_existing_groups_have_timers,
         5,
     ),
     Whole(  # X-UP-06
@@ -228,7 +228,7 @@ FAULTS = (
         "fault_downgrade_leaves_topics",
         "unsubscribed-topic-still-watched",
         (Ask(join("m1", instance="i1")), joins("", OF_U, instance="i1"), ROUND, Ask(join("m2", ("u",))), Grow()),
-        only_who_subscribes_hears_of_a_topic,
+        topic_change_refreshes_subscribed_groups_only,
         5,
     ),
 )

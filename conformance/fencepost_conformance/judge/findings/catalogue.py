@@ -65,20 +65,20 @@ _ERRORS_IF_FIXED = {
 }
 
 
-_LOAD = runtime.what_is_written_can_be_loaded
-_LOG = runtime.memory_has_what_the_log_has
-_TIMED = at_the_end(classic.join_phase_is_timed)
-_WAITS = at_any_step(classic.who_is_waited_for_waits, classic.nobody_waits)
-_OWES = at_any_step(classic.only_members_owe_a_sync, classic.no_generation)
-_EMPTY = at_any_step(runtime.an_empty_group_is_what_the_log_says, runtime.no_empty_group_after_a_failure)
-_WATCHED = at_the_end(consumer.everybody_is_watched)
-_OWNED = at_the_end(consumer.a_settled_group_owns_everything)
-_EPOCHS = at_any_step(runtime.epochs_do_not_go_back, runtime.no_join_of_an_empty_group)
-_THERE = at_any_step(runtime.only_groups_that_are_there_are_timed, runtime.no_conversion_before_a_timeout)
-_NOTIFIED = at_the_end(consumer.somebody_is_told_of_a_bump)
-_GIVEN = owners.nothing_is_given_before_it_is_given_up
-_REFUSED = runtime.a_refusal_answers_nobody_else
-_FAULT = runtime.nobody_is_told_of_a_fault
+_LOAD = runtime.written_log_can_be_loaded
+_LOG = runtime.memory_matches_the_log
+_TIMED = at_the_end(classic.join_phase_has_a_timer)
+_WAITS = at_any_step(classic.awaiting_member_has_an_open_request, classic.no_member_awaits_a_join)
+_OWES = at_any_step(classic.only_members_owe_a_sync, classic.no_member_owes_a_sync)
+_EMPTY = at_any_step(runtime.empty_group_matches_the_log, runtime.no_empty_group_after_a_failure)
+_WATCHED = at_the_end(consumer.every_member_has_a_session_timer)
+_OWNED = at_the_end(consumer.reconciled_group_owns_all_partitions)
+_EPOCHS = at_any_step(runtime.group_epoch_never_decreases, runtime.no_join_of_an_empty_group)
+_THERE = at_any_step(runtime.only_existing_groups_have_timers, runtime.no_conversion_before_a_timeout)
+_NOTIFIED = at_the_end(consumer.a_member_is_asked_to_rejoin)
+_GIVEN = owners.partition_is_given_up_before_it_is_assigned
+_REFUSED = runtime.rejection_answers_no_other_request
+_FAULT = runtime.no_answer_is_unknown_server_error
 
 FINDINGS: tuple[Finding, ...] = (
     *_all(_LOAD, "poisoned-partition shortest/unloadable-log"),
@@ -86,19 +86,25 @@ FINDINGS: tuple[Finding, ...] = (
     *_all(_TIMED, "wedged-group shortest/join-phase-throws"),
     *_all(_TIMED, "protocol-listed-twice shortest/join-phase-never-ends"),
     *_all(classic.groups_are_listed_once, "listed-twice shortest/group-listed-twice"),
-    *_all(classic.a_deletion_looks_once, "deletion-waits-twice shortest/deletion-decided-too-late"),
-    *_all(classic.who_comes_back_is_as_it_was, "replacements-undone"),
-    *_all(classic.who_offers_what_all_offer_is_let_in, "shortest/supported-protocol-rejected"),
+    *_all(classic.empty_group_can_be_deleted, "deletion-waits-twice shortest/deletion-decided-too-late"),
+    *_all(classic.undone_replacement_restores_the_member, "replacements-undone"),
+    *_all(classic.join_with_a_common_protocol_is_accepted, "shortest/supported-protocol-rejected"),
     *_all(_LOG, "memory-differs-from-log shortest/failed-but-written"),
     *_all(_LOG, "leader-sends-two-assignments shortest/two-assignments"),
     *_all(_WAITS, "unanswered-member shortest/answered-too-early shortest/first-member-answered-too-early"),
     *_all(classic.every_sync_is_answered, "forgotten-sync shortest/sync-of-removed-member", [probes.lose]),
     *_all(_OWES, "static-rejoin-blocks-sync shortest/sync-waits-for-removed-member"),
-    *_all(classic.who_is_a_member_has_room, "static-rejoin-rejected shortest/full-group-rejects-its-member"),
-    *_all(classic.nobody_waits_for_nobody, "rejected-member-delays-rebalance shortest/all-joined-still-waiting"),
-    *_all(classic.a_delay_without_newcomers_is_the_last, "initial-delay-extended shortest/delay-without-newcomers"),
+    *_all(
+        classic.static_member_is_not_rejected_for_capacity,
+        "static-rejoin-rejected shortest/full-group-rejects-its-member",
+    ),
+    *_all(
+        classic.join_phase_ends_once_all_have_joined,
+        "rejected-member-delays-rebalance shortest/all-joined-still-waiting",
+    ),
+    *_all(classic.initial_delay_ends_without_new_members, "initial-delay-extended shortest/delay-without-newcomers"),
     *_all(_EMPTY, "timer-outlives-group shortest/stale-timer-bumps-generation"),
-    *_all(runtime.the_loss_of_the_partition_fences_nobody, "shortest/fenced-on-partition-loss"),
+    *_all(runtime.partition_loss_fences_no_member, "shortest/fenced-on-partition-loss"),
     *_all(
         _FAULT,
         "consumer/assignor-removed-from-config consumer/nonexistent-partition consumer/upgrade-too-early",
@@ -106,33 +112,41 @@ FINDINGS: tuple[Finding, ...] = (
     ),
     *_all(_FAULT, "consumer/downgrade-by-former-instance-id", [probes.replicate]),
     *_all(_WATCHED, "consumer/timer-key-collision consumer/leave-not-stored consumer/member-without-join-timer"),
-    *_all(at_the_end(consumer.a_revocation_is_timed), "consumer/confirmation-not-stored"),
-    *_all(owners.nobody_is_given_what_another_has(unheard={3}), "consumer/late-join consumer/unreported-partitions"),
+    *_all(at_the_end(consumer.revoking_member_has_a_rebalance_timer), "consumer/confirmation-not-stored"),
+    *_all(
+        owners.no_member_is_assigned_an_owned_partition(unheard={3}),
+        "consumer/late-join consumer/unreported-partitions",
+    ),
     *_all(_GIVEN, "consumer/fenced-member-readmitted consumer/downgrade-then-upgrade"),
     *_all(_GIVEN, "consumer/upgrade-between-cooperative-rounds"),
-    *_all(consumer.only_who_holds_it_blocks_an_instance, "consumer/own-instance-rejected"),
-    *_all(consumer.only_who_holds_it_blocks_an_instance, "consumer/former-instance-id-stays-taken"),
+    *_all(consumer.instance_id_is_rejected_only_if_in_use, "consumer/own-instance-rejected"),
+    *_all(consumer.instance_id_is_rejected_only_if_in_use, "consumer/former-instance-id-stays-taken"),
     *_all(_OWNED, "consumer/changed-instance-id consumer/merged-members-lose-partitions", probes.SETTLE),
     *_all(_OWNED, "consumer/stale-subscription-type consumer/unresolved-regex-without-owner", probes.SETTLE),
     *_all(_OWNED, "consumer/upgrade-leaves-partitions-unowned", probes.SETTLE),
     *_all(consumer.members_are_described_once, "consumer/described-twice"),
     *_all(_EPOCHS, "consumer/dropped-group"),
-    *_all(runtime.a_group_never_counts_anew, "consumer/generations-restart"),
+    *_all(runtime.generations_and_epochs_never_restart, "consumer/generations-restart"),
     *_all(_REFUSED, "consumer/upgrade-rejected consumer/upgrade-with-unreadable-subscription"),
     *_all(classic.every_sync_is_answered, "consumer/sync-without-answer", [probes.replicate]),
     *_all(_NOTIFIED, "consumer/target-never-computed", probes.classic_heartbeats("g", 2)),
-    *_all(consumer.whoever_leaves_is_gone, "consumer/leave-rejected", [probes.replicate]),
-    *_all(consumer.a_generation_is_good, "consumer/generation-without-members", [probes.use_the_generation]),
-    *_all(at_the_end(runtime.timers_are_of_the_protocol), "consumer/timers-after-downgrade"),
-    *_all(at_the_end(consumer.whoever_synced_has_its_share), "consumer/downgrade-leaves-member-waiting"),
+    *_all(consumer.leaving_member_is_removed, "consumer/leave-rejected", [probes.replicate]),
+    *_all(
+        consumer.member_with_a_generation_is_in_it, "consumer/generation-without-members", [probes.use_the_generation]
+    ),
+    *_all(at_the_end(runtime.classic_group_has_no_consumer_timers), "consumer/timers-after-downgrade"),
+    *_all(
+        at_the_end(consumer.no_member_is_assigned_more_than_its_sync_returned),
+        "consumer/downgrade-leaves-member-waiting",
+    ),
     *_all(
         _THERE,
         "consumer/join-timer-after-upgrade",
     ),
-    *_all(consumer.only_who_subscribes_hears_of_a_topic, "consumer/unsubscribed-topic-still-watched"),
-    *_all(consumer.who_asks_for_nothing_bumps_nothing, "kafka-4.4/tied-votes"),
-    *_all(offsets.a_commit_of_nothing_leaves_nothing, "offsets/rejected-commit-creates-group"),
-    *_all(offsets.no_fetch_is_a_fault, "offsets/fetch-without-member-id"),
-    *_all(offsets.offsets_are_loaded_as_they_were, "offsets/topic-id-lost-on-load"),
-    *_all(offsets.a_load_makes_no_group_of_nothing, "offsets/aborted-transaction-creates-group"),
+    *_all(consumer.topic_change_refreshes_subscribed_groups_only, "consumer/unsubscribed-topic-still-watched"),
+    *_all(consumer.heartbeat_without_changes_keeps_the_epoch, "kafka-4.4/tied-votes"),
+    *_all(offsets.rejected_commit_creates_no_group, "offsets/rejected-commit-creates-group"),
+    *_all(offsets.no_fetch_is_answered_unknown_server_error, "offsets/fetch-without-member-id"),
+    *_all(offsets.load_restores_offsets, "offsets/topic-id-lost-on-load"),
+    *_all(offsets.load_creates_no_group_without_records, "offsets/aborted-transaction-creates-group"),
 )

@@ -19,7 +19,7 @@ from .judge import reached
 from .played_trace import PlayedTrace, Step
 
 
-def join_phase_is_timed(played: PlayedTrace, place: int, step: Step) -> str | None:
+def join_phase_has_a_timer(played: PlayedTrace, place: int, step: Step) -> str | None:
     """LIV-02: a group in PreparingRebalance has a timer that ends it."""
     reached(any(played.asked(JoinGroupRequest)), "no member joined")
     for name, view in step.classic.items():
@@ -41,7 +41,7 @@ def groups_are_listed_once(played: PlayedTrace) -> str | None:
     return None
 
 
-def a_deletion_looks_once(played: PlayedTrace) -> str | None:
+def empty_group_can_be_deleted(played: PlayedTrace) -> str | None:
     """C-ADM-09: the deletion of a group that is empty when the request arrives is not rejected as non-empty."""
     judged = False
     for place, _, answer in played.asked(DeleteGroupsRequest):
@@ -56,7 +56,7 @@ def a_deletion_looks_once(played: PlayedTrace) -> str | None:
     return None
 
 
-def who_comes_back_is_as_it_was(played: PlayedTrace) -> str | None:
+def undone_replacement_restores_the_member(played: PlayedTrace) -> str | None:
     """C-STATIC-18: a static member whose replacement is undone has its previous protocols and timeouts."""
     known: dict[tuple[str, str], object] = {}
     away: set[tuple[str, str]] = set()
@@ -73,7 +73,7 @@ def who_comes_back_is_as_it_was(played: PlayedTrace) -> str | None:
     return None
 
 
-def who_is_waited_for_waits(played: PlayedTrace, place: int, step: Step) -> str | None:
+def awaiting_member_has_an_open_request(played: PlayedTrace, place: int, step: Step) -> str | None:
     """C-JOIN-70: a member that counts as parked has an open request."""
     waiting = [each.body for each in played.waiting(place)]
     for name, view in step.classic.items():
@@ -84,13 +84,13 @@ def who_is_waited_for_waits(played: PlayedTrace, place: int, step: Step) -> str 
     return None
 
 
-def nobody_waits(played: PlayedTrace) -> str | None:
+def no_member_awaits_a_join(played: PlayedTrace) -> str | None:
     """Return the reason why a played trace is not judged: no JoinGroup waits for its answer; else None."""
     rows = (row for step in played.steps for view in step.classic.values() for row in view.members)
     return None if any(row.awaiting_join for row in rows) else "no JoinGroup waits for its answer"
 
 
-def no_generation(played: PlayedTrace) -> str | None:
+def no_member_owes_a_sync(played: PlayedTrace) -> str | None:
     """Return the reason why a played trace is not judged: no classic group waits for a SyncGroup; else None."""
     views = (view for step in played.steps for view in step.classic.values())
     return None if any(view.pending_sync for view in views) else "no member owes a SyncGroup"
@@ -113,7 +113,7 @@ def only_members_owe_a_sync(played: PlayedTrace, place: int, step: Step) -> str 
     return None
 
 
-def who_is_a_member_has_room(played: PlayedTrace) -> str | None:
+def static_member_is_not_rejected_for_capacity(played: PlayedTrace) -> str | None:
     """C-JOIN-20…22: a static member of the group is not rejected for capacity."""
     returns = 0
     for place, body, answer in played.asked(JoinGroupRequest):
@@ -127,7 +127,7 @@ def who_is_a_member_has_room(played: PlayedTrace) -> str | None:
     return None
 
 
-def nobody_waits_for_nobody(played: PlayedTrace) -> str | None:
+def join_phase_ends_once_all_have_joined(played: PlayedTrace) -> str | None:
     """C-JOIN-41: a join phase that all members have joined ends, apart from its initial delay."""
     reached(
         any(getattr(answer, "error_code", None) is ErrorCode.GROUP_MAX_SIZE_REACHED for _, _, answer in _joins(played)),
@@ -157,7 +157,7 @@ def _refused_at(played: PlayedTrace, step: Step) -> bool:
     )
 
 
-def a_delay_without_newcomers_is_the_last(played: PlayedTrace) -> str | None:
+def initial_delay_ends_without_new_members(played: PlayedTrace) -> str | None:
     """C-JOIN-43: a single member that joins an empty group is answered when the initial delay is over."""
     alone = 0
     for place, step in enumerate(played.steps):
@@ -182,7 +182,7 @@ def a_delay_without_newcomers_is_the_last(played: PlayedTrace) -> str | None:
     return None
 
 
-def who_offers_what_all_offer_is_let_in(played: PlayedTrace) -> str | None:
+def join_with_a_common_protocol_is_accepted(played: PlayedTrace) -> str | None:
     """C-JOIN-31, G-DATA-08: a JoinGroup with a protocol that all members support is not rejected for its protocols."""
     judged = 0
     for place, body, answer in played.asked(JoinGroupRequest):

@@ -27,7 +27,7 @@ from .judge import NotReached, reached
 from .played_trace import PlayedTrace, Step
 
 
-def everybody_is_watched(played: PlayedTrace, place: int, step: Step) -> str | None:
+def every_member_has_a_session_timer(played: PlayedTrace, place: int, step: Step) -> str | None:
     """M-TMR-01, LIV-08: every member of every consumer group has a session timer."""
     reached(any(view.members for view in step.consumer.values()), "no consumer group has members at the end")
     watched = {(key.group_id, key.member_id) for key in step.armed if key.kind is TimerKind.CONSUMER_SESSION}
@@ -38,7 +38,7 @@ def everybody_is_watched(played: PlayedTrace, place: int, step: Step) -> str | N
     return None
 
 
-def a_revocation_is_timed(played: PlayedTrace, place: int, step: Step) -> str | None:
+def revoking_member_has_a_rebalance_timer(played: PlayedTrace, place: int, step: Step) -> str | None:
     """M-TMR-02, LIV-08: a member that must revoke partitions has a rebalance timer."""
     failed = [at for at, each in enumerate(played.steps) if isinstance(each.event, AppendFailed)]
     reached(failed, "no confirmation fails to be appended")
@@ -56,7 +56,7 @@ def a_revocation_is_timed(played: PlayedTrace, place: int, step: Step) -> str | 
     return None
 
 
-def only_who_holds_it_blocks_an_instance(played: PlayedTrace) -> str | None:
+def instance_id_is_rejected_only_if_in_use(played: PlayedTrace) -> str | None:
     """M-STATIC-02, M-STATIC-13: an instance id is rejected only if another member has it."""
     asked = [
         row for row in played.asked(ConsumerGroupHeartbeatRequest) if row[1].instance_id and not row[1].member_epoch
@@ -73,7 +73,7 @@ def only_who_holds_it_blocks_an_instance(played: PlayedTrace) -> str | None:
     return None
 
 
-def a_settled_group_owns_everything(played: PlayedTrace, place: int, step: Step) -> str | None:
+def reconciled_group_owns_all_partitions(played: PlayedTrace, place: int, step: Step) -> str | None:
     """LIV-13, LIV-15, LIV-16: when all members are reconciled, each partition that one of them subscribes to has an
     owner."""
     settled = [view for view in step.consumer.values() if view.members]
@@ -103,7 +103,7 @@ def _wants(view: ConsumerGroupView, row: ConsumerMemberView) -> tuple[str, ...]:
     return (*row.subscribed_topic_names, *resolved.get(row.subscribed_topic_regex, ()))
 
 
-def somebody_is_told_of_a_bump(played: PlayedTrace, place: int, step: Step) -> str | None:
+def a_member_is_asked_to_rejoin(played: PlayedTrace, place: int, step: Step) -> str | None:
     """LIV-14: if a group of classic members has no target for its epoch, some member must be asked to rejoin."""
     view = next((each for each in step.consumer.values() if each.members), None)
     if view is None or any(row.classic is None for row in view.members):
@@ -121,7 +121,7 @@ def somebody_is_told_of_a_bump(played: PlayedTrace, place: int, step: Step) -> s
     return None
 
 
-def whoever_leaves_is_gone(played: PlayedTrace) -> str | None:
+def leaving_member_is_removed(played: PlayedTrace) -> str | None:
     """X-DOWN-09: a member can leave."""
     left = 0
     for place, body, answer in played.asked(ConsumerGroupHeartbeatRequest):
@@ -143,7 +143,7 @@ def _has(view: ConsumerGroupView, member_id: str) -> bool:
     return any(row.member_id == member_id for row in view.members)
 
 
-def a_generation_is_good(played: PlayedTrace) -> str | None:
+def member_with_a_generation_is_in_it(played: PlayedTrace) -> str | None:
     """X-DOWN-23: a member that gets a generation is in it."""
     told = [answer for _, _, answer in played.asked(JoinGroupRequest) if isinstance(answer, JoinGroupResponse)]
     good = {(each.member_id, each.generation_id) for each in told if each.error_code is ErrorCode.NONE}
@@ -155,7 +155,7 @@ def a_generation_is_good(played: PlayedTrace) -> str | None:
     return None
 
 
-def whoever_synced_has_its_share(played: PlayedTrace, place: int, step: Step) -> str | None:
+def no_member_is_assigned_more_than_its_sync_returned(played: PlayedTrace, place: int, step: Step) -> str | None:
     """X-DOWN-22: in a Stable group no member is assigned more than its last SyncGroup returned, while its Heartbeat is
     answered NONE."""
     told = {
@@ -182,7 +182,7 @@ def _partitions(assignment: bytes) -> set[tuple[str, int]]:
     return {(each.topic, each.partition) for each in embedded.decode_assignment(assignment).partitions}
 
 
-def only_who_subscribes_hears_of_a_topic(played: PlayedTrace) -> str | None:
+def topic_change_refreshes_subscribed_groups_only(played: PlayedTrace) -> str | None:
     """X-DOWN-30, M-META-03: a topic change leaves the refresh deadline of a group that does not subscribe to it."""
     changes = [place for place, step in enumerate(played.steps) if place and isinstance(step.event, TopicsChanged)]
     reached(changes, "no topic changes")
@@ -216,7 +216,7 @@ def members_are_described_once(played: PlayedTrace) -> str | None:
     return None
 
 
-def who_asks_for_nothing_bumps_nothing(played: PlayedTrace) -> str | None:
+def heartbeat_without_changes_keeps_the_epoch(played: PlayedTrace) -> str | None:
     """M-HB-15, LIV-17: a heartbeat with nothing new leaves the epoch of its group."""
     judged = 0
     for place, body, _ in played.asked(ConsumerGroupHeartbeatRequest):

@@ -18,7 +18,7 @@ from .judge import reached
 from .played_trace import PlayedTrace, Step
 
 
-def a_commit_of_nothing_leaves_nothing(played: PlayedTrace) -> str | None:
+def rejected_commit_creates_no_group(played: PlayedTrace) -> str | None:
     """O-COMMIT-39, O-COMMIT-21: a request with a generation to a group that is not in the log is answered that the
     group does not exist."""
     refused: set[str] = set()
@@ -42,7 +42,7 @@ def _own(step: Step, group: str) -> bool:
     return any(not isinstance(record.key, ControlKey) and record.key.group == group for record in step.log)
 
 
-def no_fetch_is_a_fault(played: PlayedTrace) -> str | None:
+def no_fetch_is_answered_unknown_server_error(played: PlayedTrace) -> str | None:
     """O-FETCH-05: an offset fetch with an epoch but without a member id is not answered UNKNOWN_SERVER_ERROR."""
     judged = False
     for place, body, answer in played.asked(OffsetFetchRequest):
@@ -55,7 +55,7 @@ def no_fetch_is_a_fault(played: PlayedTrace) -> str | None:
     return None
 
 
-def offsets_are_loaded_as_they_were(played: PlayedTrace) -> str | None:
+def load_restores_offsets(played: PlayedTrace) -> str | None:
     """INV-REPLAY-01, F-REC-20: a load of the whole log restores the offsets that were in memory."""
     held: OffsetsView | None = None
     lost: OffsetsView | None = None
@@ -73,7 +73,7 @@ def offsets_are_loaded_as_they_were(played: PlayedTrace) -> str | None:
     return None
 
 
-def a_load_makes_no_group_of_nothing(played: PlayedTrace) -> str | None:
+def load_creates_no_group_without_records(played: PlayedTrace) -> str | None:
     """F-REPLAY-04: after a load, a group without a record or an offset does not exist."""
     held: OffsetsView | None = None
     loaded = False

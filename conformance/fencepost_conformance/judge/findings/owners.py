@@ -27,7 +27,7 @@ _FENCED = (
 )
 
 
-def nobody_is_given_what_another_has(*, unheard: Collection[int]) -> Judge:
+def no_member_is_assigned_an_owned_partition(*, unheard: Collection[int]) -> Judge:
     """INV-KIP-09: a consumer owns its assignment until a new assignment takes a partition away and it reports that it
     gave it up. No other member is assigned the partition before. ``unheard``: requests whose answers are lost.
 
@@ -76,7 +76,7 @@ def _named(played: PlayedTrace, partitions: Collection[_Partition]) -> str:
     return ", ".join(f"{names.get(topic, topic.hex())}:{number}" for topic, number in sorted(partitions))
 
 
-def nothing_is_given_before_it_is_given_up(played: PlayedTrace) -> str | None:
+def partition_is_given_up_before_it_is_assigned(played: PlayedTrace) -> str | None:
     """INV-KIP-09: a consumer group assigns no partition that one of its classic members got and has not given up,
     unless that member learnt that it is fenced."""
     owned: dict[tuple[str, str], frozenset[_Partition]] = {}

@@ -22,7 +22,7 @@ _CONSUMER_TIMERS = (
 )
 
 
-def what_is_written_can_be_loaded(played: PlayedTrace) -> str | None:
+def written_log_can_be_loaded(played: PlayedTrace) -> str | None:
     """INV-REPLAY-02: whatever clients send, and however the log was compacted, the partition can be loaded."""
     loads = [place for place, step in enumerate(played.steps) if isinstance(step.event, Load) and step.event.records]
     reached(loads, "no written record is loaded")
@@ -37,7 +37,7 @@ def what_is_written_can_be_loaded(played: PlayedTrace) -> str | None:
     return None
 
 
-def memory_has_what_the_log_has(played: PlayedTrace) -> str | None:
+def memory_matches_the_log(played: PlayedTrace) -> str | None:
     """INV-REPLAY-01, F-SURV-05: once all records are replicated, a classic group has the members of its last record in
     this generation, with their assignments, unless they have left since."""
     for place, step in enumerate(played.steps):
@@ -56,7 +56,7 @@ def memory_has_what_the_log_has(played: PlayedTrace) -> str | None:
     return None
 
 
-def an_empty_group_is_what_the_log_says(played: PlayedTrace, place: int, step: Step) -> str | None:
+def empty_group_matches_the_log(played: PlayedTrace, place: int, step: Step) -> str | None:
     """INV-REPLAY-01, C-ST-27: an empty group does not use a generation without writing it."""
     rows = _last_records(step.log)
     for name, view in step.classic.items():
@@ -80,7 +80,7 @@ def _last_records(log: tuple[Record, ...]) -> dict[str, GroupMetadataValue]:
     return {name: value for name, value in rows.items() if isinstance(value, GroupMetadataValue)}
 
 
-def epochs_do_not_go_back(played: PlayedTrace, place: int, step: Step) -> str | None:
+def group_epoch_never_decreases(played: PlayedTrace, place: int, step: Step) -> str | None:
     """INV-KIP-04: no group epoch is below one in the log, since the group was last deleted."""
     for name, view in step.consumer.items():
         highest = 0
@@ -111,7 +111,7 @@ def _is_empty(view: ConsumerGroupView | None) -> bool:
     return view is not None and not view.members
 
 
-def a_group_never_counts_anew(played: PlayedTrace) -> str | None:
+def generations_and_epochs_never_restart(played: PlayedTrace) -> str | None:
     """INV-CONV-01, for groups without members too: generations and group epochs are one sequence."""
     highest: dict[str, int] = {}
     seen_both = False
@@ -127,7 +127,7 @@ def a_group_never_counts_anew(played: PlayedTrace) -> str | None:
     return None
 
 
-def only_groups_that_are_there_are_timed(played: PlayedTrace, place: int, step: Step) -> str | None:
+def only_existing_groups_have_timers(played: PlayedTrace, place: int, step: Step) -> str | None:
     """X-UP-16, C-TMR-12: no step arms a timer of a classic group that does not exist after it."""
     for key, deadline in step.seen.timers.items():
         # a group that a failed append undoes disappears only in the next step
@@ -150,7 +150,7 @@ def no_conversion_before_a_timeout(played: PlayedTrace) -> str | None:
     return None if timed_out else "no write is late after that"
 
 
-def timers_are_of_the_protocol(played: PlayedTrace, place: int, step: Step) -> str | None:
+def classic_group_has_no_consumer_timers(played: PlayedTrace, place: int, step: Step) -> str | None:
     """X-DOWN-33: a classic group has no timers of a consumer group."""
     reached(step.classic, "no group is classic at the end")
     for key in step.armed:
@@ -159,7 +159,7 @@ def timers_are_of_the_protocol(played: PlayedTrace, place: int, step: Step) -> s
     return None
 
 
-def the_loss_of_the_partition_fences_nobody(played: PlayedTrace) -> str | None:
+def partition_loss_fences_no_member(played: PlayedTrace) -> str | None:
     """F-UNLOAD-01: a request that waits when the partition is lost is sent to another coordinator."""
     told = [reply.body for step in played.steps if isinstance(step.event, Unload) for reply in step.seen.replies]
     reached(told, "no request waits when the partition is lost")
@@ -170,7 +170,7 @@ def the_loss_of_the_partition_fences_nobody(played: PlayedTrace) -> str | None:
     return None
 
 
-def nobody_is_told_of_a_fault(played: PlayedTrace) -> str | None:
+def no_answer_is_unknown_server_error(played: PlayedTrace) -> str | None:
     """No answer is UNKNOWN_SERVER_ERROR."""
     for number, (place, body) in played.answers.items():
         if getattr(body, "error_code", None) is ErrorCode.UNKNOWN_SERVER_ERROR:
@@ -181,7 +181,7 @@ def nobody_is_told_of_a_fault(played: PlayedTrace) -> str | None:
     return None
 
 
-def a_refusal_answers_nobody_else(played: PlayedTrace) -> str | None:
+def rejection_answers_no_other_request(played: PlayedTrace) -> str | None:
     """X-UP-06, X-UP-09: a rejected request causes no other answers. Judged where a request waits."""
     waited = 0
     for number, (place, request) in played.requests.items():
