@@ -22,13 +22,6 @@ ORDER: Final[Mapping[str, tuple[str, ...]]] = {
         "old_classic_members_follow_group_epoch",
         "fault_classic_members_starve",
     ),
-    # A release in which votes begin no epochs does not elect by two maps either (V-121).
-    "coordinator.consumer.target.is_other_assignor_preferred": ("old_vote_keeps_epoch", "fault_tied_vote_bumps"),
-    "coordinator.consumer.draft.ConsumerDraft.unmaps": (
-        "fault_relabelled_instance_stays",
-        "fault_superseded_records_loaded",
-    ),
-    "coordinator.consumer.regex.loses_topics": ("fault_resolved_regex_change_no_bump", "old_whole_target"),
     # Up to 4.1 no error code is harmless, whatever the member's state (V-94).
     "member.consumer.answers.harmless": ("old_leave_without_group_is_fatal", "fault_leave_answer_is_fatal"),
     # In 4.1 a static member decides alone; only a dynamic one leaves although it should remain (V-92).
@@ -39,7 +32,5 @@ ORDER: Final[Mapping[str, tuple[str, ...]]] = {
 COMMUTING: Final[frozenset[frozenset[str]]] = frozenset(
     {
         frozenset({"old_no_topic_ids", "old_transactions_without_topic_ids"}),
-        frozenset({"fault_relabelled_instance_stays", "fault_superseded_records_loaded"}),
-        frozenset({"fault_resolved_regex_change_no_bump", "old_whole_target"}),
     }
 )

@@ -69,9 +69,9 @@ def rebalances(state: CoordinatorState, before: Group | None, after: Group) -> b
     """Whether a group went from one generation or epoch towards the next. ``state`` shows where a new group begins."""
     if isinstance(after, ConsumerGroup):
         if before is None:
-            return after.epoch > new_group(state, after.group_id, 0).epoch
+            return after.epoch > new_group(state.rules, after.group_id, 0).epoch
         if isinstance(before, ClassicGroup) and before.state is GroupState.EMPTY:
-            return after.epoch > new_group(state, after.group_id, 0, left_off(state, before)).epoch
+            return after.epoch > new_group(state.rules, after.group_id, 0, left_off(state.rules, before)).epoch
         return after.epoch > (before.epoch if isinstance(before, ConsumerGroup) else before.generation)
     preparing = after.state is GroupState.PREPARING_REBALANCE
     if not isinstance(before, ClassicGroup):

@@ -73,8 +73,8 @@ def of_consumer_heartbeat(
     error = validation.unauthorized(request, body, state.settings)
     if error is None and not state.running:
         error = ErrorCode.COORDINATOR_NOT_AVAILABLE  # M-VAL-03
-    if error is None:
-        error = validation.wrong_at_once(state, request, body)
+    if error is None and state.rules.fields_checked_first:  # by any coordinator, whether it leads or not (M-VAL-04)
+        error = validation.invalid(request.version, body, state.settings)
     return _is_served(state) if error is None else CheckFailed(error)
 
 

@@ -69,8 +69,9 @@ def join_or_stay(step: Step, request: Request, body: ConsumerGroupHeartbeatReque
     required = (
         renamed
         or regex.change is RegexChange.RESOLVED
-        or is_other_assignor_preferred(step, group, new)
-        or group_epoch.is_new_epoch_due(step, group, opened.must_bump)
+        or (step.rules.votes_bump and is_other_assignor_preferred(step, group, new))
+        or opened.must_bump
+        or (step.rules.zero_epoch_ends and group.epoch == 0)
         or regex.loses_topics
     )
     bumped = group_epoch.bump_group_epoch(step, group, old, new, required=required)

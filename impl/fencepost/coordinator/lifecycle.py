@@ -98,7 +98,7 @@ def _apply(step: Step, replayed: Replay, log: Sequence[Record], first: int, end:
     if isinstance(log, Logged):
         _apply_parts(step, replayed, log.parts)
         return
-    skipped = superseded(step, log[first:end])
+    skipped = superseded(step.rules, log[first:end])
     place = apply_commits(replayed, log, first, end)
     while place < end:
         if place - first not in skipped:
@@ -110,7 +110,7 @@ def _apply(step: Step, replayed: Replay, log: Sequence[Record], first: int, end:
 def _apply_parts(step: Step, replayed: Replay, parts: Sequence[Record | Commits]) -> None:
     """Apply all records of a log that was read for a load."""
     others = [part for part in parts if isinstance(part, Record)]
-    skipped, number, place = superseded(step, others), 0, 0
+    skipped, number, place = superseded(step.rules, others), 0, 0
     for part in parts:
         if isinstance(part, Commits):
             apply_run(replayed, part)

@@ -12,11 +12,11 @@ from typing import Final
 from fencepost.protocol.errors import WrongState
 from fencepost.protocol.misuse import expect
 from fencepost.protocol.records import GroupMetadataKey, Record, RecordKey
-from fencepost.quirks import HasQuirks, varies
 
 from .classic import records as classic
 from .consumer import replay as consumer
 from .kernel.replay import Appliers, Replay
+from .kernel.rules import Rules
 from .kernel.state import CoordinatorState, Group, Status
 from .kernel.stored_offsets import OffsetStore
 from .offsets import replay as offsets
@@ -53,7 +53,7 @@ def replay(state: CoordinatorState, records: Iterable[Record]) -> CoordinatorSta
     for record in log:
         expect(Record, record, "a record", "pass the records of outcomes")
     end = state.end + len(log)
-    skipped = superseded(state, log)
+    skipped = superseded(state.rules, log)
     for place, record in enumerate(log):
         if place not in skipped:
             replayed.place = state.end + place
@@ -70,8 +70,7 @@ def outcome(replayed: Replay) -> tuple[dict[str, Group], OffsetStore]:
     return replayed.groups(), stored
 
 
-@varies
-def superseded(replayed: HasQuirks, log: Sequence[Record]) -> Container[int]:
+def superseded(rules: Rules, log: Sequence[Record]) -> Container[int]:
     """The records of a log that need not be applied, by their places: for each key of a group all except the last.
 
     A log that is compacted while it is read shows early records as they were, and has lost later ones. It always shows
@@ -79,6 +78,8 @@ def superseded(replayed: HasQuirks, log: Sequence[Record]) -> Container[int]:
     keys, and the pending offsets of a transaction depend on the order of all records of a partition. So every record of
     offsets is applied.
     """
+    if not rules.superseded_records_skipped:
+        return ()
     last: dict[RecordKey, int] = {}
     skipped = set()
     for place, record in enumerate(log):

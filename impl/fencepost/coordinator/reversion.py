@@ -69,23 +69,13 @@ def revert_groups(step: Step, base: int) -> None:
         elif now is not None:
             step.memory.undone[now.incarnation] = now
         if isinstance(now, ClassicGroup) and not isinstance(change.before, ClassicGroup):
-            cancel_group_timers(step, now)
-            if isinstance(change.before, ConsumerGroup):
-                undo_downgrade(step, change.before)
+            if step.rules.group_timers_cancelled:
+                cancel_group_timers(step, now)
+            if isinstance(change.before, ConsumerGroup) and step.rules.downgrade_ends_timers:
+                timers.restore_timers(step, change.before, None)  # X-DOWN-33
     step.memory.replace(groups, step.memory.changes[: -len(lost)])
-    for name, now in newest.items():
-        old = groups.get(name)
-        if isinstance(old, ConsumerGroup) and (now is None or isinstance(now, ConsumerGroup)):
-            undo_change(step, old, now)
-
-
-@varies
-def undo_downgrade(step: Step, before: ConsumerGroup) -> None:
-    """Restore the timers of a consumer group that had become a classic one; all were cancelled then (X-DOWN-33)."""
-    timers.restore_timers(step, before, None)
-
-
-@varies
-def undo_change(step: Step, before: ConsumerGroup, now: ConsumerGroup | None) -> None:
-    """The members are as before again, and get the timers that they had (M-HB-13, M-LEAVE-03, M-TMR-02)."""
-    timers.restore_timers(step, before, now)
+    if step.rules.append_failure_restores_timers:
+        for name, now in newest.items():
+            old = groups.get(name)
+            if isinstance(old, ConsumerGroup) and (now is None or isinstance(now, ConsumerGroup)):
+                timers.restore_timers(step, old, now)  # M-HB-13, M-LEAVE-03, M-TMR-02

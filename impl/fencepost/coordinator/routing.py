@@ -61,7 +61,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest) -> None:
     elif other.members:
         mixed_join.join(step, request, body, other)
     elif not body.member_id:
-        classic_join.join(step, request, body, Predecessor(left_off(step, other), removed_group(other)))
+        classic_join.join(step, request, body, Predecessor(left_off(step.rules, other), removed_group(other)))
     else:
         join_as_member(step, request, body)
 

@@ -97,13 +97,13 @@ def test_methods_properties_and_functions_that_vary_can_be_replaced():
     for file, where, before in (
         (SYNC, "AssignmentSent._is_current", "group.generation == self.generation"),
         ("coordinator/classic/group.py", "GroupDraft.all_joined", "not self.pending_join"),
-        (SYNC, "starts_append", "not group.assignment_open"),
+        (SYNC, "not_assigned", "find_incarnation(step, group_id, incarnation)"),
     ):
         with in_place([Replacement(file, where, before, "None")]):
             pass
-    with in_place([Replacement(SYNC, "starts_append", "not group.assignment_open", "'what is meant'")]):
-        group = type("Group", (), {"quirks": None})()
-        assert sync.starts_append(group, group) == "what is meant"
+    with in_place([Replacement(SYNC, "not_assigned", "find_incarnation(step, group_id, incarnation)", "step")]):
+        step = type("Step", (), {"quirks": None})()
+        assert sync.not_assigned(step, "g", 1) is step
     assert GroupDraft.all_joined.fget.__name__ == "all_joined"
     assert target.stored.__wrapped__.__name__ == "stored"
 

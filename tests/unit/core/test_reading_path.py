@@ -160,7 +160,7 @@ def path_of(request: type, scenes: Callable[[Reader], None], monkeypatch: pytest
 @pytest.mark.parametrize(
     ("request_type", "scenes", "most_files", "most_returns"),
     [
-        pytest.param(ConsumerGroupHeartbeatRequest, heartbeats, 15, 15, id="ConsumerGroupHeartbeat"),
+        pytest.param(ConsumerGroupHeartbeatRequest, heartbeats, 15, 13, id="ConsumerGroupHeartbeat"),
         pytest.param(JoinGroupRequest, joins, 8, 16, id="JoinGroup"),
         pytest.param(JoinGroupRequest, joins_of_classic_members, 14, 23, id="JoinGroup to a consumer group"),
     ],

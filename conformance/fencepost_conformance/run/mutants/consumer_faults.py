@@ -180,8 +180,8 @@ ANSWERS_AND_TIMERS = (
         (
             Replacement(
                 REGEX, "update_subscribed_regex",
-                "unresolved = change is",
-                "change = RegexChange.UNRESOLVED if old.regex and not new.regex else change\nunresolved = change is",
+                "lost = False",
+                "change = RegexChange.UNRESOLVED if old.regex and not new.regex else change\nlost = False",
             ),
         ),
     ),
@@ -193,7 +193,6 @@ ANSWERS_AND_TIMERS = (
                 DEPARTURE, "fence_members",
                 "epoch = next_epoch(group.epoch)", "epoch = group.epoch",
             ),
-            Replacement(DEPARTURE, "emptied", "next_epoch(group.epoch)", "group.epoch"),
         ),
     ),
     Mutant(

@@ -65,7 +65,7 @@ FAULTS = (
     Mutant(
         "assignment-epochs-lost", K, ("M-PE-06",), "",
         "the assignment epochs of a record are not read",
-        (Replacement(REPLAY, "holding", "epochs is None or len(epochs) != len(row.partitions)", "True"),),
+        (Replacement(REPLAY, "_holding", "epochs is None or len(epochs) != len(row.partitions)", "True"),),
     ),
     Mutant(
         "regex-never-forgotten", K, ("F-REC-16",), "",

@@ -18,12 +18,12 @@ WHO = (
     Mutant(
         "older-epochs-refused", O, ("O-COMMIT-36", "O-COMMIT-42"), "KAFKA-20066",
         "a commit with the epoch before the last heartbeat is stale, whatever partitions the member has kept",
-        (Replacement(VALIDATION, "with_older_epoch", "return Older(member, epoch)", "raise Rejected(stale(member))"),),
+        (Replacement(VALIDATION, "at_epoch", "return Older(member, epoch)", "raise Rejected(stale(member))"),),
     ),
     Mutant(
         "older-epochs-accepted", O, ("O-COMMIT-32",), "KAFKA-20066",
         "any earlier epoch allows any commit",
-        (Replacement(VALIDATION, "with_older_epoch", "return Older(member, epoch)", "return None"),),
+        (Replacement(VALIDATION, "at_epoch", "return Older(member, epoch)", "return None"),),
     ),
     Mutant(
         "commit-without-membership-accepted", O, ("O-COMMIT-26", "O-COMMIT-38"), "",

@@ -14,7 +14,6 @@ from fencepost.protocol.embedded import PROTOCOL_TYPE
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupResponse, Protocol, SyncGroupResponse
 from fencepost.protocol.view import GroupState
-from fencepost.quirks import varies
 
 from ..kernel.errors import InternalError
 from ..kernel.persistent import frozen, owned, with_entry
@@ -317,7 +316,6 @@ def schedule_classic_session_timeout(step: Step, group: GroupDraft | ClassicGrou
     step.timers.set(TimerKey(TimerKind.SESSION, group.group_id, member.member_id), member.session_timeout)
 
 
-@varies
 def cancel_group_timers(step: Step, group: ClassicGroup) -> None:
     """A group that a failed append removes loses its timers (C-TMR-12)."""
     name = group.group_id

@@ -12,7 +12,6 @@ from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
-from fencepost.quirks import varies
 
 from ..kernel import completion, operations
 from ..kernel.causes import identities
@@ -89,15 +88,10 @@ def _create(step: Step, group_id: str, generation: int) -> GroupDraft:
     """A new group without members and without a record yet (C-JOIN-12, C-JOIN-16)."""
     fresh = ClassicGroup(group_id, step.memory.new_incarnation(), timestamp=step.at_ms, generation=generation)
     step.change_map(group_id, fresh)
-    cancel_remaining_timers(step, group_id)
+    if step.rules.group_timers_cancelled:  # those of a classic group that became a consumer group (C-TMR-12, X-UP-16)
+        for kind in (TimerKind.JOIN, TimerKind.SYNC):
+            step.timers.cancel(TimerKey(kind, group_id))
     return GroupDraft(fresh)
-
-
-@varies
-def cancel_remaining_timers(step: Step, group_id: str) -> None:
-    """Cancel timers that a classic group of this name left when it became a consumer group (C-TMR-12, X-UP-16)."""
-    for kind in (TimerKind.JOIN, TimerKind.SYNC):
-        step.timers.cancel(TimerKey(kind, group_id))
 
 
 def _admit(step: Step, request: Request, body: JoinGroupRequest, group: GroupDraft) -> static.MemberReplaced | None:
@@ -107,7 +101,8 @@ def _admit(step: Step, request: Request, body: JoinGroupRequest, group: GroupDra
     if not _accepted(step, group, body):
         _remove_rejected(step, group, known_as(step, group, body))
         step.reply(request.id, _refuse(ErrorCode.GROUP_MAX_SIZE_REACHED, ""))  # C-JOIN-13
-        complete_without_rejected(step, group)
+        if step.rules.rejection_may_complete:  # the phase may have waited only for this member (C-JOIN-23)
+            rebalance.maybe_complete(step, group)
     elif not membership.supported(step, group, body.protocol_type, body.protocols):
         step.reply(request.id, _refuse(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, member_id))  # C-JOIN-31, C-JOIN-38b
     elif not member_id:
@@ -131,18 +126,11 @@ def _accepted(step: Step, group: GroupDraft, body: JoinGroupRequest) -> bool:
     return member is not None or len(group.members) < step.settings.group_max_size
 
 
-@varies
 def known_as(step: Step, group: GroupDraft, body: JoinGroupRequest) -> str:
     """The member that already has a place, or will lose it; a static one is known by its instance id (C-JOIN-75)."""
-    if not body.member_id and body.group_instance_id:
+    if step.rules.static_members_keep_place and not body.member_id and body.group_instance_id:
         return group.static_members.get(body.group_instance_id, "")
     return body.member_id
-
-
-@varies
-def complete_without_rejected(step: Step, group: GroupDraft) -> None:
-    """The join phase may have waited only for the refused member (C-JOIN-23)."""
-    rebalance.maybe_complete(step, group)
 
 
 def _remove_rejected(step: Step, group: GroupDraft, member_id: str) -> None:

@@ -13,14 +13,13 @@ from fencepost.protocol.messages import (
 )
 from fencepost.protocol.rebalances import MemberIdentity, RebalanceCause, RebalanceReason
 from fencepost.protocol.view import GroupState
-from fencepost.quirks import varies
 
 from ..kernel import operations
 from ..kernel.errors import InternalError
 from ..kernel.replies import leave_response
 from ..kernel.step import Step
 from . import membership, rebalance
-from .group import ClassicMember, GroupDraft, answer_join, answer_sync, find_classic_group, keep_group
+from .group import GroupDraft, answer_join, answer_sync, find_classic_group, keep_group
 
 _UNKNOWN_JOIN = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
 _UNKNOWN_SYNC = SyncGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID)
@@ -76,15 +75,10 @@ def _leave(step: Step, group: GroupDraft, entry: LeaveGroupMember) -> MemberIden
     member = group.members.get(member_id)
     if member is not None:  # C-LEAVE-14; otherwise it is pending (C-LEAVE-12, C-LEAVE-27)
         member = answer_join(step, group, member, _UNKNOWN_JOIN)
-        answer_parked_sync(step, group, member)
+        if step.rules.leave_answers_sync:
+            answer_sync(step, group, member, _UNKNOWN_SYNC)  # C-LEAVE-24
     membership.remove(step, group, member_id)
     return identity
-
-
-@varies
-def answer_parked_sync(step: Step, group: GroupDraft, member: ClassicMember) -> None:
-    """The SyncGroup of a leaving member is answered UNKNOWN_MEMBER_ID, like its JoinGroup (C-LEAVE-24)."""
-    answer_sync(step, group, member, _UNKNOWN_SYNC)
 
 
 def _row(entry: LeaveGroupMember, error: ErrorCode) -> LeaveGroupMemberResponse:

@@ -114,20 +114,14 @@ def rebalance_timeout(request: Request, body: JoinGroupRequest) -> int:
 
 def supported(step: Step, group: GroupDraft, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
     """Whether a member with this list may be in the group: all members must share one of its protocols (C-JOIN-60)."""
-    if not can_be_counted(step, protocols):
-        return False
+    if step.rules.repeated_protocols_rejected and len({each.name for each in protocols}) < len(protocols):
+        return False  # counting names is not counting members (C-JOIN-72)
     if group.state is GroupState.EMPTY:
         return protocol_type != "" and bool(protocols)
     if group.protocol_type is None or group.protocol_type != protocol_type:
         return False
     size = len(group.members)
     return any(group.support.get(protocol.name, 0) == size for protocol in protocols)
-
-
-@varies
-def can_be_counted(step: Step, protocols: tuple[Protocol, ...]) -> bool:
-    """Whether each name is listed once, so that counting names is counting members (C-JOIN-72)."""
-    return len({each.name for each in protocols}) == len(protocols)
 
 
 @varies

@@ -30,7 +30,6 @@ from fencepost.protocol.rebalances import (
     RebalanceStarted,
 )
 from fencepost.protocol.view import GroupState
-from fencepost.quirks import varies
 
 from ..kernel.causes import identities
 from ..kernel.numbers import next_epoch
@@ -114,7 +113,8 @@ def complete(step: Step, group: GroupDraft) -> None:
         _await_joins(step, group)  # C-JOIN-46: only absent static members are left
         return
     group.generation = next_epoch(group.generation)  # C-ST-21; before anything that can fail (C-ST-27)
-    reset_new_member_added(step, group)
+    if step.rules.phase_forgets_new_members:
+        group.new_member_added = False  # so they do not extend a later phase (C-JOIN-71)
     if group.members:
         membership.adopt(step, group)
         group.enter(COMPLETING, step.at_ms)
@@ -136,12 +136,6 @@ def complete(step: Step, group: GroupDraft) -> None:
         group.pending_sync = frozenset()
         step.log.records.append(records.group_record(group, {}))  # F-ORD-04
         _report_end(step, group)
-
-
-@varies
-def reset_new_member_added(step: Step, group: GroupDraft) -> None:
-    """The members that joined in this phase do not extend a later one (C-JOIN-71)."""
-    group.new_member_added = False
 
 
 def _answer_all(step: Step, group: GroupDraft) -> None:

@@ -133,7 +133,8 @@ def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_
         step.reply(old.join, JoinGroupResponse(fenced, protocol_name=None, member_id=old_id))
     if old.sync is not None:
         step.reply(old.sync, SyncGroupResponse(fenced))
-    move_pending_sync(step, group, old_id, new_id)
+    if old_id in group.pending_sync and step.rules.replacement_owes_sync:  # C-STATIC-16
+        group.pending_sync = with_element(without_element(group.pending_sync, old_id), new_id)
     group.discard(old_id)
     member = old._replace(member_id=new_id, is_new=False, join=None, sync=None, restored=False)
     group.put(member)
@@ -141,13 +142,6 @@ def _exchange(step: Step, group: GroupDraft, instance_id: str, old_id: str, new_
         group.leader = new_id
     group.map_instance(instance_id, new_id)
     return member
-
-
-@varies
-def move_pending_sync(step: Step, group: GroupDraft, old_id: str, new_id: str) -> None:
-    """If the group waits for a SyncGroup of the old id, it waits for one of the new id (C-STATIC-16)."""
-    if old_id in group.pending_sync:
-        group.pending_sync = with_element(without_element(group.pending_sync, old_id), new_id)
 
 
 def _answer_replaced(step: Step, group: GroupDraft, done: MemberReplaced, request: Request) -> None:

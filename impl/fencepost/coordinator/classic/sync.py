@@ -126,18 +126,11 @@ def _remove_pending_sync(step: Step, group: GroupDraft, member_id: str) -> None:
         step.timers.cancel(TimerKey(TimerKind.SYNC, group.group_id))
 
 
-@varies
-def starts_append(step: Step, group: GroupDraft) -> bool:
-    """Whether a SyncGroup of the leader writes its assignment: not while the assignment of an earlier SyncGroup is
-    being appended (C-SYNC-19)."""
-    return not group.assignment_open
-
-
 def _send_assignment(step: Step, group: GroupDraft, body: SyncGroupRequest) -> AssignmentSent | None:
     """Write the leader's assignment to the log (C-SYNC-17). The last entry of an id counts (C-SYNC-32); assignments
     from a follower are ignored (C-SYNC-25). Returns the callback of the record, None if nothing is written."""
-    if not starts_append(step, group):
-        return None
+    if group.assignment_open and step.rules.one_assignment_at_a_time:
+        return None  # that of an earlier SyncGroup is being appended (C-SYNC-19)
     assignments = {entry.member_id: entry.assignment for entry in body.assignments}
     step.log.records.append(records.group_record(group, assignments))  # F-ORD-03
     group.assignment_open = True

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from fencepost.protocol.rebalances import RebalanceCause
 from fencepost.protocol.records import Record
-from fencepost.quirks import varies
 
 from ..kernel.numbers import next_epoch
 from ..kernel.step import Step
@@ -30,17 +29,10 @@ def fence_members(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMe
     written += topics.before
     epoch = next_epoch(group.epoch)
     written.append(records.group_epoch(name, epoch, topics.hash))
-    if len(leaving) == len(group.members):
-        written += emptied(step, group)
+    if len(leaving) == len(group.members) and step.rules.empty_group_has_target_epoch:
+        written.append(records.target_epoch(name, epoch, records.NO_TIMESTAMP))  # there is no member for a target
     write_records(step, written)  # F-ORD-07
     reports.started(step, name, epoch, cause)
     reports.maybe_ended(step, name)
     for member in members:
         timers.cancel_timers(step, name, member.member_id)
-
-
-@varies
-def emptied(step: Step, group: ConsumerGroup) -> list[Record]:
-    """The records for the departure of the last members: there is no member for a target, so the epoch of the target
-    follows that of the group (M-LEAVE-04, F-ORD-07)."""
-    return [records.target_epoch(group.group_id, next_epoch(group.epoch), records.NO_TIMESTAMP)]

@@ -13,9 +13,9 @@ from fencepost.protocol.consumer_messages import (
 )
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
-from fencepost.quirks import varies
 
 from ..kernel import reads
+from ..kernel.rules import Rules
 from ..kernel.step import Step
 from . import target
 from .group import NO_SHARE, ConsumerGroup, ConsumerMember
@@ -85,15 +85,16 @@ def _member(step: Step, group: ConsumerGroup, member: ConsumerMember, *, with_ty
         client_host=member.client_host,
         subscribed_topic_names=tuple(sorted(member.topic_names)),
         subscribed_topic_regex=member.regex,
-        assignment=_named(step, shown_as_assigned(step, member)),
+        assignment=_named(step, _shown_as_assigned(step.rules, member)),
         target_assignment=_named(step, group.target.get(member.member_id, NO_SHARE)),
         member_type=kind if with_type else -1,
     )
 
 
-@varies
-def shown_as_assigned(step: Step, member: ConsumerMember) -> Mapping[bytes, Collection[int]]:
+def _shown_as_assigned(rules: Rules, member: ConsumerMember) -> Mapping[bytes, Collection[int]]:
     """The partitions that a member may own: those that it has, and those that it has yet to revoke (M-DESC-01)."""
+    if not rules.pending_revocation_described:
+        return member.assigned
     held = {topic_id: set(partitions) for topic_id, partitions in member.assigned.items()}
     for topic_id, partitions in member.revoking.items():
         held.setdefault(topic_id, set()).update(partitions)

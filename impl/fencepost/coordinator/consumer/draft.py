@@ -6,7 +6,6 @@ from collections.abc import Mapping, MutableMapping
 from typing import Final
 
 from fencepost.protocol.consumer_view import MemberState
-from fencepost.quirks import varies
 
 from ..kernel.errors import InternalError
 from ..kernel.persistent import changed, edit, frozen, owned
@@ -33,6 +32,7 @@ class ConsumerDraft:
         "_before",
         "_epochs",
         "_members_changed",
+        "_rules",
         "_topics",
         "assignment_epoch",
         "assignment_timestamp",
@@ -42,9 +42,7 @@ class ConsumerDraft:
         "members",
         "metadata_hash",
         "partition_metadata",
-        "quirks",
         "resolved",
-        "rules",
         "stable",
         "static_members",
         "subscription_type",
@@ -73,8 +71,7 @@ class ConsumerDraft:
         self.classic_members = group.classic_members
         self.support = group.support
         self.stable = group.stable
-        self.rules = rules
-        self.quirks = rules.quirks
+        self._rules = rules
 
     def freeze(self) -> ConsumerGroup:
         """The group after the changes; the draft must not be changed afterwards."""
@@ -111,8 +108,8 @@ class ConsumerDraft:
         self._count(old, member)
         if old is not None:
             self._release(old)
-            if old.instance_id != member.instance_id:
-                self.relabelled(old)
+            if old.instance_id != member.instance_id and self._rules.relabelled_instance_freed:
+                self._unmap(old)  # M-STATIC-13
         self._hold(member.assigned, member.epoch)
         self._hold(member.revoking, member.epoch)
         if member.instance_id is not None:
@@ -190,20 +187,13 @@ class ConsumerDraft:
             for protocol in member.classic.supported_protocols:
                 self.support = counted(self.support, protocol.name, change)
 
-    @varies
-    def relabelled(self, old: ConsumerMember) -> None:
-        """The member now has another instance id, and the one that it had is free (M-STATIC-13)."""
-        self._unmap(old)
-
-    @varies
-    def unmaps(self, member: ConsumerMember, mapped: str) -> bool:
-        """Whether the instance id of a leaving member becomes free: if it is mapped to this member (F-REPLAY-07)."""
-        return mapped == member.member_id
-
     def _unmap(self, member: ConsumerMember) -> None:
+        """Free the instance id of a member, if it is mapped to this member (F-REPLAY-07)."""
         instance_id = member.instance_id
         mapped = None if instance_id is None else self.static_members.get(instance_id)
-        if instance_id is not None and mapped is not None and self.unmaps(member, mapped):
+        if instance_id is None or mapped is None:
+            return
+        if mapped == member.member_id or not self._rules.instance_freed_by_its_member:
             mapping = self.static_members = owned(self.static_members, self._before.static_members)
             del mapping[instance_id]
 

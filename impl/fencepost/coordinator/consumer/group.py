@@ -12,9 +12,9 @@ from typing import Final, NamedTuple, TypeAlias
 from fencepost.protocol.consumer_messages import LEAVE_EPOCH
 from fencepost.protocol.consumer_records import ClassicMemberMetadata, TopicMetadata
 from fencepost.protocol.consumer_view import ConsumerGroupState, MemberState, SubscriptionType
-from fencepost.quirks import HasQuirks, varies
 
 from ..kernel.persistent import edit, frozen, with_entry, without
+from ..kernel.rules import Rules
 from ..kernel.step import Step
 
 #: Partitions by topic id.
@@ -173,17 +173,11 @@ def find_consumer_group(step: Step, group_id: str) -> ConsumerGroup | None:
     return group if isinstance(group, ConsumerGroup) else None
 
 
-def new_group(subject: HasQuirks, group_id: str, incarnation: int, epoch: int = 0) -> ConsumerGroup:
+def new_group(rules: Rules, group_id: str, incarnation: int, epoch: int = 0) -> ConsumerGroup:
     """An empty group (G-DATA-20). ``epoch``: the epoch of the group that it replaces, where its count starts
     (M-VAL-22)."""
-    first = max(epoch, first_epoch(subject))
+    first = max(epoch, rules.first_epoch)
     return ConsumerGroup(group_id, incarnation, first, first)
-
-
-@varies
-def first_epoch(subject: HasQuirks) -> int:
-    """The epoch of a group that does not replace another (G-DATA-20)."""
-    return 1
 
 
 def held(assigned: Iterable[tuple[bytes, Iterable[int]]], epoch: int) -> dict[bytes, dict[int, int]]:

@@ -55,7 +55,8 @@ def bump_group_epoch(
     have changed (M-HB-04, M-HB-05)."""
     epoch, written = group.epoch, list[Record]()
     look = required or has_metadata_expired(step, group)
-    if not look and not is_target_due(step, group):
+    due = step.rules.due_target_sees_subscriptions and group.assignment_epoch < group.epoch  # M-TGT-05, M-TGT-06
+    if not look and not due:
         return GroupEpoch(epoch, group.subscription_type, written)
     counts = with_member(group, old, new)
     if look:
@@ -64,24 +65,12 @@ def bump_group_epoch(
         if required or topics.differ:
             epoch = next_epoch(epoch)
             written.append(records.group_epoch(group.group_id, epoch, topics.hash))
-        written += drop_partition_metadata(step, group)
+        if group.partition_metadata is not None and not step.rules.has_partition_metadata:
+            written.append(records.partition_metadata(group.group_id, None))  # that of 4.0 (M-META-08)
         set_refresh_deadline(step, group, epoch)
     came = new.member_id not in group.members and new.instance_id not in group.static_members
     kind = subscription_type_of(counts.by_regex, counts.by_topic, len(group.members) + came)  # M-TGT-05
     return GroupEpoch(epoch, kind, written)
-
-
-@varies
-def is_new_epoch_due(step: Step, group: ConsumerGroup, required: bool) -> bool:
-    """Whether the group must begin an epoch because it is new (M-VAL-22, X-UP-15): if its conversion requires one."""
-    return required
-
-
-@varies
-def is_target_due(step: Step, group: ConsumerGroup) -> bool:
-    """Whether a target is due from an earlier request; then it is computed with the current subscriptions (M-TGT-05,
-    M-TGT-06)."""
-    return group.assignment_epoch < group.epoch
 
 
 def has_metadata_expired(step: Step, group: ConsumerGroup) -> bool:
@@ -95,12 +84,6 @@ def look_at_topics(step: Step, group: ConsumerGroup, names: Iterable[str]) -> To
     """One hash stands for all topics that the group subscribes to; it changes with any of them (M-META-07)."""
     now = metadata_hash(step.functions.hash64, step.topics, names)
     return TopicsLook(now, now != group.metadata_hash, [])
-
-
-@varies
-def drop_partition_metadata(step: Step, group: ConsumerGroup) -> list[Record]:
-    """The tombstone of 4.0's record of the group's topics, if that is still in the log (M-META-08)."""
-    return [] if group.partition_metadata is None else [records.partition_metadata(group.group_id, None)]
 
 
 def set_refresh_deadline(step: Step, group: ConsumerGroup, epoch: int) -> None:

@@ -21,7 +21,6 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import Protocol
 from fencepost.protocol.records import Record
-from fencepost.quirks import varies
 
 from ..kernel.errors import Rejected
 from ..kernel.step import Step
@@ -48,14 +47,9 @@ def reject_if_group_is_full(step: Step, group: ConsumerGroup, member_id: str, in
     """A full group accepts no member that has no place in it yet (M-VAL-25, M-VAL-30). Raises ``Rejected``."""
     if len(group.members) < step.settings.group_consumer_max_size:
         return
-    if member_id not in group.members and not has_a_place(step, group, instance_id):
+    returns = step.rules.static_member_has_place and instance_id in group.static_members  # M-VAL-28
+    if member_id not in group.members and not returns:
         raise Rejected(ErrorCode.GROUP_MAX_SIZE_REACHED)
-
-
-@varies
-def has_a_place(step: Step, group: ConsumerGroup, instance_id: str | None) -> bool:
-    """Whether a member with an unknown id needs no other place, but that of its instance (M-VAL-28)."""
-    return instance_id in group.static_members
 
 
 def reject_if_protocol_is_not_supported(
@@ -105,26 +99,13 @@ def get_or_create_static_member(step: Step, group: ConsumerGroup, instance_id: s
     if holder is None:
         raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)  # M-STATIC-13
     if holder.epoch != STATIC_LEAVE_EPOCH and holder.classic is None:
-        if comes_back(step, holder, member_id):
-            return Found(holder)
+        if holder.member_id == member_id and step.rules.static_member_may_rejoin:
+            return Found(holder)  # like any member that joins again (M-STATIC-02, M-FENCE-07)
         raise Rejected(ErrorCode.UNRELEASED_INSTANCE_ID)
-    if not may_take_place(step, group, holder, member_id):
+    has_place = holder.member_id != member_id and member_id in group.members
+    if has_place and step.rules.present_member_replaces_none:  # its partitions would lose their owner (M-STATIC-15)
         raise Rejected(ErrorCode.UNRELEASED_INSTANCE_ID)
     return _replacing(holder, member_id)
-
-
-@varies
-def comes_back(step: Step, holder: ConsumerMember, member_id: str) -> bool:
-    """Whether the holder of an instance itself joins with it: it is accepted like any member that joins again
-    (M-STATIC-02, M-FENCE-07)."""
-    return holder.member_id == member_id
-
-
-@varies
-def may_take_place(step: Step, group: ConsumerGroup, holder: ConsumerMember, member_id: str) -> bool:
-    """Whether this id may take the place of a static member that has left for a while: the same id, or one without a
-    place, since the partitions of that place would lose their owner (M-STATIC-15)."""
-    return holder.member_id == member_id or member_id not in group.members
 
 
 def get_or_create_classic_member(
@@ -162,10 +143,9 @@ def static_member(group: ConsumerGroup, instance_id: str, member_id: str) -> Con
     return member
 
 
-@varies
 def check_epoch(step: Step, member: ConsumerMember, claim: Claim) -> None:
     """A known member may join again at any time; otherwise its epoch must be accepted (M-FENCE-03…07)."""
-    if claim.epoch != JOIN_EPOCH:
+    if claim.epoch != JOIN_EPOCH or not step.rules.known_member_may_join:
         reject_wrong_epoch(member, claim)
 
 
@@ -201,7 +181,6 @@ def updated_member(request: Request, body: ConsumerGroupHeartbeatRequest, member
     )
 
 
-@varies
 def owned_partitions(
     step: Step, body: ConsumerGroupHeartbeatRequest, member: ConsumerMember
 ) -> Iterable[TopicPartitions] | None:
@@ -209,7 +188,8 @@ def owned_partitions(
     its last assignment, so its "I own nothing" counts as no claim (M-FENCE-07). From a member that is new, or replaces
     one that left (M-REC-24), it is true."""
     there = member.epoch > JOIN_EPOCH and member.state is not MemberState.UNKNOWN  # M-REC-06
-    return None if body.member_epoch == JOIN_EPOCH and there else body.topic_partitions
+    joins_again = body.member_epoch == JOIN_EPOCH and there
+    return None if joins_again and step.rules.join_confirms_nothing else body.topic_partitions
 
 
 def member_records(step: Step, group: ConsumerGroup, found: Found, new: ConsumerMember) -> list[Record]:
@@ -222,7 +202,7 @@ def member_records(step: Step, group: ConsumerGroup, found: Found, new: Consumer
             *records.removed_member(name, replaced.member_id),
             records.member_metadata(name, old),
             records.target_member(name, old.member_id, group.target.get(replaced.member_id, {})),
-            records.current_assignment(step, name, old),
+            records.current_assignment(step.rules, name, old),
         ]  # F-ORD-10
     if new != old:
         written.append(records.member_metadata(name, new))

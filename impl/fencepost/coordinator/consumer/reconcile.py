@@ -15,9 +15,10 @@ from fencepost.protocol.consumer_messages import LEAVE_EPOCH, TopicPartitions
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
-from fencepost.quirks import varies
 
 from ..kernel.errors import Rejected
+from ..kernel.numbers import next_epoch
+from ..kernel.rules import Rules
 from ..kernel.step import Step
 from . import records
 from .group import ConsumerGroup, ConsumerMember, Holding, Share
@@ -65,18 +66,19 @@ def maybe_reconcile(
     after = reconcile(step, group, member, goal)
     if after == member:
         return Reconciled(member, ())
-    return Reconciled(after, [records.current_assignment(step, group.group_id, after)])
+    return Reconciled(after, [records.current_assignment(step.rules, group.group_id, after)])
 
 
 def reconcile(step: Step, group: ConsumerGroup, member: ConsumerMember, goal: Goal) -> ConsumerMember:
     """The member after this heartbeat (M-REC-01…07). Raises ``Rejected``."""
     match member.state:
         case MemberState.STABLE if member.epoch == goal.epoch:
-            return prune(step, member, goal)
+            return prune(step.rules, member, goal)
         case MemberState.UNREVOKED_PARTITIONS:
             if owns(goal.owned, member.revoking):
-                return prune(step, member, goal)  # M-REC-03, M-REC-18
-            return _next(step, group, member, epoch_after_revocation(step, member), goal)
+                return prune(step.rules, member, goal)  # M-REC-03, M-REC-18
+            epoch = next_epoch(member.epoch) if step.rules.revocation_advances_epoch else member.epoch
+            return _next(step, group, member, epoch, goal)  # M-REC-04, M-REC-19
         case MemberState.UNKNOWN:
             if goal.owned is None or tuple(goal.owned):
                 raise Rejected(ErrorCode.FENCED_MEMBER_EPOCH)  # M-REC-06
@@ -84,27 +86,16 @@ def reconcile(step: Step, group: ConsumerGroup, member: ConsumerMember, goal: Go
     return _next(step, group, member, member.epoch, goal)
 
 
-@varies
-def epoch_after_revocation(step: Step, member: ConsumerMember) -> int:
-    """The epoch from which a member continues after a complete revocation: its own (M-REC-04, M-REC-19)."""
-    return member.epoch
-
-
-@varies
-def reachable(step: Step, goal: Goal) -> Share:
+def reachable(rules: Rules, goal: Goal) -> Share:
     """The part of its target that a member can have: the topics that it subscribes to now (M-REC-15)."""
+    if rules.whole_target_counts:
+        return goal.target
     return {topic_id: partitions for topic_id, partitions in goal.target.items() if topic_id in goal.topic_ids}
-
-
-@varies
-def granted_at(step: Step, goal: Goal) -> int:
-    """The assignment epoch of partitions that the member takes now (M-PE-06)."""
-    return goal.epoch
 
 
 def _next(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal) -> ConsumerMember:
     """Revoke first, then take free partitions (M-REC-10…15). ``epoch``: the member's epoch while it revokes."""
-    target = reachable(step, goal)
+    target = reachable(step.rules, goal)
     keep: dict[bytes, dict[int, int]] = {}
     drop: dict[bytes, dict[int, int]] = {}
     for topic_id, held in member.assigned.items():
@@ -115,7 +106,7 @@ def _next(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, 
     if drop and owns(goal.owned, drop):
         return _at(member, epoch, MemberState.UNREVOKED_PARTITIONS, keep, drop)  # M-REC-10
     blocked = False
-    at_epoch = granted_at(step, goal)
+    at_epoch = goal.epoch if step.rules.has_assignment_epochs else 0  # M-PE-06
     for topic_id, partitions in target.items():
         held = member.assigned.get(topic_id, {})
         own = member.revoking.get(topic_id, {})
@@ -136,10 +127,9 @@ def is_free(group: ConsumerGroup, topic_id: bytes, partition: int) -> bool:
     return epochs is None or epochs.get(partition, -1) == -1
 
 
-@varies
-def prune(step: Step, member: ConsumerMember, goal: Goal) -> ConsumerMember:
+def prune(rules: Rules, member: ConsumerMember, goal: Goal) -> ConsumerMember:
     """A member that stays at its epoch loses at once the topics that it no longer subscribes to (M-REC-25)."""
-    if not goal.changed:
+    if rules.whole_target_counts or not goal.changed:
         return member
     gone = {topic_id: held for topic_id, held in member.assigned.items() if topic_id not in goal.topic_ids}
     unrecorded = member.previous_epoch == LEAVE_EPOCH  # in a group that was converted at generation 0 (X-UP-05)
@@ -149,18 +139,12 @@ def prune(step: Step, member: ConsumerMember, goal: Goal) -> ConsumerMember:
     revoking = {topic_id: dict(held) for topic_id, held in member.revoking.items()}
     for topic_id, held in gone.items():
         revoking[topic_id] = {**revoking.get(topic_id, {}), **held}
-    previous = previous_epoch(step, member)
+    previous = member.epoch if rules.pruning_moves_previous_epoch else member.previous_epoch
     if revoking and owns(goal.owned, revoking):
         return member._replace(
             state=MemberState.UNREVOKED_PARTITIONS, previous_epoch=previous, assigned=left, revoking=revoking
         )
     return member._replace(previous_epoch=previous, assigned=left)
-
-
-@varies
-def previous_epoch(step: Step, member: ConsumerMember) -> int:
-    """The previous epoch of a pruned member: its current one, which it keeps (M-REC-25)."""
-    return member.epoch
 
 
 def _at(member: ConsumerMember, epoch: int, state: MemberState, assigned: Holding, revoking: Holding) -> ConsumerMember:

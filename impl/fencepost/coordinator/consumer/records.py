@@ -25,8 +25,8 @@ from fencepost.protocol.consumer_records import (
     TopicMetadata,
 )
 from fencepost.protocol.records import Record
-from fencepost.quirks import HasQuirks, varies
 
+from ..kernel.rules import Rules
 from .group import ConsumerGroup, ConsumerMember, Holding, Resolution, Share
 
 #: The value of a missing assignment timestamp (G-DATA-32).
@@ -78,7 +78,7 @@ def target_member(group_id: str, member_id: str, share: Share) -> Record:
     )
 
 
-def current_assignment(subject: HasQuirks, group_id: str, member: ConsumerMember) -> Record:
+def current_assignment(rules: Rules, group_id: str, member: ConsumerMember) -> Record:
     """The record of the partitions that a member has, and those that it has to revoke (F-REC-08, F-REC-14)."""
     return Record(
         ConsumerGroupCurrentMemberAssignmentKey(group_id, member.member_id),
@@ -86,8 +86,8 @@ def current_assignment(subject: HasQuirks, group_id: str, member: ConsumerMember
             member.epoch,
             previous_member_epoch=member.previous_epoch,
             state=member.state.value,
-            assigned_partitions=_written(subject, member.assigned),
-            partitions_pending_revocation=_written(subject, member.revoking),
+            assigned_partitions=_written(rules, member.assigned),
+            partitions_pending_revocation=_written(rules, member.revoking),
         ),
     )
 
@@ -131,16 +131,17 @@ def share_rows(share: Mapping[bytes, Collection[int]]) -> tuple[TopicPartitions,
     return tuple(TopicPartitions(topic_id, tuple(sorted(share[topic_id]))) for topic_id in sorted(share))
 
 
-def _written(subject: HasQuirks, holding: Holding) -> tuple[AssignedPartitions, ...]:
+def _written(rules: Rules, holding: Holding) -> tuple[AssignedPartitions, ...]:
     """Kafka writes no epochs for a topic without held partitions; an upgrade can lead to such a topic (X-UP-05)."""
     return tuple(
-        row if row.partitions else AssignedPartitions(row.topic_id, ()) for row in holding_rows(subject, holding)
+        row if row.partitions else AssignedPartitions(row.topic_id, ()) for row in holding_rows(rules, holding)
     )
 
 
-@varies
-def holding_rows(subject: HasQuirks, holding: Holding) -> tuple[AssignedPartitions, ...]:
+def holding_rows(rules: Rules, holding: Holding) -> tuple[AssignedPartitions, ...]:
     """The partitions of a member, each with the epoch at which it was assigned (F-REC-08)."""
+    if not rules.has_assignment_epochs:
+        return tuple(AssignedPartitions(topic_id, tuple(sorted(holding[topic_id]))) for topic_id in sorted(holding))
     rows = []
     for topic_id in sorted(holding):
         partitions = tuple(sorted(holding[topic_id]))

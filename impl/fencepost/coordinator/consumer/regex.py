@@ -14,7 +14,6 @@ from typing import NamedTuple
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TaskDone, TaskKey, TaskKind
 from fencepost.protocol.records import Record
-from fencepost.quirks import varies
 
 from ..kernel import operations
 from ..kernel.errors import InternalError, Rejected
@@ -62,7 +61,8 @@ def update_subscribed_regex(
         if old.regex and group.by_regex.get(old.regex) == 1:
             written.append(records.regular_expression(group.group_id, old.regex, None))
         if not new.regex:
-            change = given_up(step)
+            if step.rules.dropped_regex_bumps:
+                change = RegexChange.RESOLVED  # the result is known at once (M-HB-03)
         elif new.regex not in group.by_regex:
             if step.functions.matcher(new.regex) is None:
                 fault = step.functions.regex_fault(new.regex)
@@ -75,22 +75,11 @@ def update_subscribed_regex(
             change = RegexChange.RESOLVED
     if wanted or group.by_regex:
         _maybe_start(step, request, group, old, new, wanted=wanted)
-    unresolved = change is RegexChange.UNRESOLVED
-    lost = unresolved and loses_topics(step, group.topics_of(old), group.topics_of(new))
+    lost = False
+    if change is RegexChange.UNRESOLVED and step.rules.lost_topics_bump:
+        before, now = group.topics_of(old), group.topics_of(new)
+        lost = step.topics.ids(before) != step.topics.ids(now)  # other members must get them (LIV-15, M-HB-03, M-RX-08)
     return RegexUpdate(change, lost, written)
-
-
-@varies
-def given_up(step: Step) -> RegexChange:
-    """The change of a member that gives up its regex: the result is known at once (M-HB-03)."""
-    return RegexChange.RESOLVED
-
-
-@varies
-def loses_topics(step: Step, before: frozenset[str], now: frozenset[str]) -> bool:
-    """Whether a member that changes to an unresolved regex subscribes to other topics until it is resolved: the topics
-    that it loses must go to other members (LIV-15, M-HB-03). A topic that no longer exists does not count (M-RX-08)."""
-    return step.topics.ids(before) != step.topics.ids(now)
 
 
 def _maybe_start(
@@ -105,16 +94,12 @@ def _maybe_start(
         return
     used = with_member(group, old, new).by_regex
     version = 0 if last is None else last.version
-    if (wanted or len(used) != len(group.resolved) or version < step.topics.created or outdated(step, last)) and used:
+    interval = settings.group_consumer_regex_refresh_interval_ms
+    outdated = last is None or step.at_ms > last.timestamp + interval  # M-RX-03, G-CFG-33
+    due = wanted or version < step.topics.created or (outdated and step.rules.regexes_refreshed)
+    if (due or len(used) != len(group.resolved)) and used:
         step.tasks = with_entry(step.tasks, name, RegexTask(tuple(sorted(used)), request.denied_topics))
         step.wanted.append(TaskKey(TaskKind.REGEX, name))
-
-
-@varies
-def outdated(step: Step, last: Resolution | None) -> bool:
-    """Whether the last resolution is so old that another one is needed (M-RX-03, G-CFG-33)."""
-    interval = step.settings.group_consumer_regex_refresh_interval_ms
-    return last is None or step.at_ms > last.timestamp + interval
 
 
 def _last(step: Step, group: ConsumerGroup) -> Resolution | None:

@@ -33,10 +33,11 @@ from fencepost.quirks import varies
 
 from ..kernel.errors import InternalError
 from ..kernel.replay import Replay
+from ..kernel.rules import Rules
 from ..kernel.state import Group
 from ..kernel.step import Step
 from .draft import ConsumerDraft
-from .group import NOTHING, ConsumerGroup, ConsumerMember, Holding, Resolution, Share, new_group
+from .group import NOTHING, ConsumerGroup, ConsumerMember, Holding, Resolution, Share, held, new_group
 from .records import NO_TIMESTAMP
 
 #: The keys of the records of consumer groups.
@@ -84,7 +85,7 @@ def _draft(replay: Replay, name: str, *, create: bool) -> ConsumerDraft | None:
     if not isinstance(group, ConsumerGroup):
         if group is not None and not group.gives_way:
             raise InternalError
-        group = new_group(replay, name, replay.new_incarnation())
+        group = new_group(replay.rules, name, replay.new_incarnation())
         replay.put(name, group)
     draft = replay.drafts[name] = ConsumerDraft(group, replay.rules)
     return draft
@@ -95,7 +96,7 @@ def _applied(replay: Replay, draft: ConsumerDraft, record: Record) -> bool:
     match record.key, record.value:
         case ConsumerGroupMetadataKey(), ConsumerGroupMetadataValue() as value:
             draft.epoch = value.epoch  # F-REPLAY-11
-            draft.metadata_hash = metadata_hash(replay, value)
+            draft.metadata_hash = 0 if replay.rules.has_partition_metadata else value.metadata_hash  # M-META-07
         case ConsumerGroupMetadataKey(), None:
             if draft.members or draft.target or draft.assignment_epoch != LEAVE_EPOCH:
                 raise InternalError  # F-REPLAY-11
@@ -108,7 +109,8 @@ def _applied(replay: Replay, draft: ConsumerDraft, record: Record) -> bool:
             _member(draft, member_id, value if isinstance(value, ConsumerGroupMemberMetadataValue) else None)
         case ConsumerGroupTargetAssignmentMetadataKey(), ConsumerGroupTargetAssignmentMetadataValue() as value:
             draft.assignment_epoch = value.assignment_epoch  # F-REPLAY-10
-            draft.assignment_timestamp = assignment_timestamp(replay, value)
+            has_time = replay.rules.has_assignment_interval
+            draft.assignment_timestamp = value.assignment_timestamp if has_time else NO_TIMESTAMP  # G-DATA-32
         case ConsumerGroupTargetAssignmentMetadataKey(), None:
             if draft.target:
                 raise InternalError  # F-REPLAY-10
@@ -164,30 +166,19 @@ def _current(
                 epoch=value.member_epoch,
                 previous_epoch=value.previous_member_epoch,
                 state=_STATES.get(value.state, MemberState.UNKNOWN),  # M-MS-04
-                assigned=holding(replay, value.assigned_partitions, value.member_epoch),
-                revoking=holding(replay, value.partitions_pending_revocation, value.member_epoch),
+                assigned=_holding(replay.rules, value.assigned_partitions, value.member_epoch),
+                revoking=_holding(replay.rules, value.partitions_pending_revocation, value.member_epoch),
             )
         )
     elif old is not None:
         draft.put(old._replace(epoch=LEAVE_EPOCH, previous_epoch=LEAVE_EPOCH, assigned=NOTHING, revoking=NOTHING))
 
 
-@varies
-def metadata_hash(replay: Replay, value: ConsumerGroupMetadataValue) -> int:
-    """The hash of the topics as the group knows them (M-META-07)."""
-    return value.metadata_hash
-
-
-@varies
-def assignment_timestamp(replay: Replay, value: ConsumerGroupTargetAssignmentMetadataValue) -> int:
-    """The time when the target was computed (G-DATA-32)."""
-    return value.assignment_timestamp
-
-
-@varies
-def holding(replay: Replay, rows: tuple[AssignedPartitions, ...], epoch: int) -> Holding:
+def _holding(rules: Rules, rows: tuple[AssignedPartitions, ...], epoch: int) -> Holding:
     """The partitions of a member, with their assignment epochs; where a record has none, the member's own epoch is used
     (M-PE-06, F-REC-08)."""
+    if not rules.has_assignment_epochs:
+        return held(((row.topic_id, row.partitions) for row in rows), 0)
     found = {}
     for row in rows:
         epochs = row.assignment_epochs

@@ -16,6 +16,7 @@ from fencepost.quirks import varies
 from ..kernel.errors import Rejected
 from ..kernel.group_configs import consumer_assignment_interval
 from ..kernel.step import Step
+from ..kernel.topics import TopicImage
 from . import records
 from .assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, hash_order
 from .group import NO_SHARE, ConsumerGroup, ConsumerMember, Share, counted
@@ -45,7 +46,6 @@ def stored_target(step: Step, group: ConsumerGroup, member: ConsumerMember) -> T
     return TargetAssignment(group.assignment_epoch, stored(step, group, member), ())
 
 
-@varies
 def allowed(step: Step, group: ConsumerGroup) -> bool:
     """Whether the interval since the last new target has passed (M-TGT-08)."""
     if group.assignment_timestamp == records.NO_TIMESTAMP:
@@ -110,7 +110,8 @@ def _computed(
         old = target_in_log(step, group, before, member_id)
         if old is None or not _same(old, share):
             computed.append(records.target_member(group.group_id, member_id, share))  # M-TGT-04
-    computed.append(records.target_epoch(group.group_id, bumped.epoch, computed_at(step)))
+    computed_at = step.at_ms if step.rules.has_assignment_interval else records.NO_TIMESTAMP  # G-DATA-32
+    computed.append(records.target_epoch(group.group_id, bumped.epoch, computed_at))
     return TargetAssignment(bumped.epoch, _whole(shares.get(member.member_id, NO_SHARE)), computed)
 
 
@@ -128,12 +129,6 @@ def target_in_log(step: Step, group: ConsumerGroup, before: Mapping[str, Share],
     return before.get(member_id)
 
 
-@varies
-def computed_at(step: Step) -> int:
-    """The time in the record of a new target (G-DATA-32)."""
-    return step.at_ms
-
-
 def _spec(
     step: Step, group: ConsumerGroup, member: ConsumerMember, topic_ids: frozenset[bytes], target: Share
 ) -> MemberSpec:
@@ -141,19 +136,18 @@ def _spec(
     assigned = {
         topic_id: _ascending(target[topic_id]) for topic_id in _insertion_order(step, group.group_id, list(target))
     }
-    return MemberSpec(member.instance_id, member.rack_id, topic_ids, existing(step, assigned))
+    if step.rules.absent_partitions_left_out:
+        _leave_out_absent(assigned, step.topics)
+    return MemberSpec(member.instance_id, member.rack_id, topic_ids, assigned)
 
 
-@varies
-def existing(step: Step, assigned: dict[bytes, tuple[int, ...]]) -> dict[bytes, tuple[int, ...]]:
-    """The part of the last target that an assignor gets: only partitions that exist. An upgrade may lead to others
-    (A-UHET-06)."""
-    known = step.topics.by_id
+def _leave_out_absent(assigned: dict[bytes, tuple[int, ...]], topics: TopicImage) -> None:
+    """Leave only partitions that exist in the last target. An upgrade may lead to others (A-UHET-06)."""
+    known = topics.by_id
     for topic_id, numbers in assigned.items():
         topic = known.get(topic_id)
         if topic is not None:
             assigned[topic_id] = _below(numbers, topic.partitions)
-    return assigned
 
 
 def _ascending(numbers: tuple[int, ...]) -> tuple[int, ...]:
@@ -220,18 +214,13 @@ def elected(step: Step, group_id: str, tied: list[str]) -> str:
 
 
 def preferred_assignors(step: Step, votes: Mapping[str, int]) -> list[str]:
-    """The assignors with the most votes, by name; the default one if there are none."""
-    if votes:
-        votes = valid(step, votes)
+    """The assignors with the most votes, by name; the default one if there are none. An old log may have votes for an
+    assignor that is no longer configured; the vote stays in the member's record, and counts again when that assignor is
+    configured again (M-TGT-02)."""
+    if votes and step.rules.absent_assignor_loses:
+        configured = step.settings.group_consumer_assignors
+        votes = {name: count for name, count in votes.items() if name in configured}
     if not votes:
         return [step.settings.group_consumer_assignors[0]]
     most = max(votes.values())
     return sorted(name for name, count in votes.items() if count == most)
-
-
-@varies
-def valid(step: Step, votes: Mapping[str, int]) -> Mapping[str, int]:
-    """The votes that count. An old log may have votes for an assignor that is no longer configured; the vote stays in
-    the member's record, and counts again when that assignor is configured again (M-TGT-02)."""
-    configured = step.settings.group_consumer_assignors
-    return {name: count for name, count in votes.items() if name in configured}

@@ -11,9 +11,6 @@ from fencepost.protocol.consumer_messages import (
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.settings import Settings
-from fencepost.quirks import varies
-
-from ..kernel.state import CoordinatorState
 
 #: From this version on the client generates the member id (G-WIRE-40).
 MEMBER_ID_GIVEN_SINCE = 1
@@ -28,12 +25,6 @@ def unauthorized(request: Request, body: ConsumerGroupHeartbeatRequest, settings
     if not request.denied_topics.isdisjoint(body.subscribed_topic_names or ()):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     return None
-
-
-@varies
-def wrong_at_once(state: CoordinatorState, request: Request, body: ConsumerGroupHeartbeatRequest) -> ErrorCode | None:
-    """Wrong fields are reported by any coordinator, whether it leads the partition or not (M-VAL-04)."""
-    return invalid(request.version, body, state.settings)
 
 
 def invalid(version: int, body: ConsumerGroupHeartbeatRequest, settings: Settings) -> ErrorCode | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fencepost.protocol.consumer_view import ConsumerGroupView, ConsumerMemberView, ResolvedRegex
-from fencepost.quirks import varies
 
+from ..kernel.rules import Rules
 from ..kernel.state import CoordinatorState
 from .group import ConsumerGroup, ConsumerMember
 from .records import holding_rows, share_rows
@@ -33,14 +33,14 @@ def view(state: CoordinatorState, group: ConsumerGroup) -> ConsumerGroupView:
             for regex, found in sorted(group.resolved.items())
         ),
         refresh_deadline=None if group.refresh is None else (group.refresh.deadline, group.refresh.epoch),
-        legacy_metadata=has_partition_metadata(state, group),
+        legacy_metadata=_has_partition_metadata(state.rules, group),
     )
 
 
-@varies
-def has_partition_metadata(state: CoordinatorState, group: ConsumerGroup) -> bool:
-    """Whether the log still has 4.0's record of the partitions of the group's topics (G-DATA-33)."""
-    return group.partition_metadata is not None
+def _has_partition_metadata(rules: Rules, group: ConsumerGroup) -> bool:
+    """Whether the log still has 4.0's record of the partitions of the group's topics (G-DATA-33). For 4.0 an empty one
+    counts as none (V-34, V-72)."""
+    return bool(group.partition_metadata) if rules.has_partition_metadata else group.partition_metadata is not None
 
 
 def _member(state: CoordinatorState, member: ConsumerMember) -> ConsumerMemberView:
@@ -57,7 +57,7 @@ def _member(state: CoordinatorState, member: ConsumerMember) -> ConsumerMemberVi
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
         state=member.state,
-        assigned=holding_rows(state, member.assigned),
-        pending_revocation=holding_rows(state, member.revoking),
+        assigned=holding_rows(state.rules, member.assigned),
+        pending_revocation=holding_rows(state.rules, member.revoking),
         classic=member.classic,
     )

@@ -112,23 +112,18 @@ def unload(step: Step, error: ErrorCode) -> None:
 
 
 def fail(step: Step, number: int, operation: Operation, error: ErrorCode) -> None:
-    """Run the callback first, then answer the request if it still waits (F-RT-13)."""
+    """Run the callback first, then answer the request if it still waits (F-RT-13). A JoinGroup or SyncGroup that wrote
+    nothing is parked in its group, and only the group answers it: only earlier writes were late (C-JOIN-70)."""
     request, callback = operation.request, _callback(operation)
     if callback is not None:
         callback.failed(step, request, error)  # F-RT-13
     if request is not None:
-        if not step.requests.operations[number].answered and answers_failure(step, operation):
+        parked = step.rules.parked_requests_wait and operation.callback is None and operation.reply is None
+        if not step.requests.operations[number].answered and not parked:
             step.reply(number, error_response(request, operation_error(error)))
         if step.requests.operations[number].answered:
             step.mark_answered(request.id)
     close(step, number)
-
-
-@varies
-def answers_failure(step: Step, operation: Operation) -> bool:
-    """Whether the operation answers its request with the failure. A JoinGroup or SyncGroup that wrote nothing is parked
-    in its group, and only the group answers it: only earlier writes were late (C-JOIN-70, F-RT-13)."""
-    return operation.callback is not None or operation.reply is not None
 
 
 def close(step: Step, number: int) -> None:

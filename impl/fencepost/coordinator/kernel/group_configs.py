@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 from fencepost.protocol.events import GroupConfig
-from fencepost.quirks import varies
 
 from .step import Step
 
@@ -37,12 +36,9 @@ def consumer_assignment_interval(step: Step, group_id: str) -> int:
 
 
 def _configured(step: Step, value: int | None, usual: int, low: int, high: int) -> int:
-    """The value of the group within the bounds of the broker, or the value of the broker if the group has none
-    (M-CFG-01). The latter never changes while a coordinator exists, so its start value is the current one (V-128)."""
-    return usual if value is None else within_bounds(step, value, low, high)
-
-
-@varies
-def within_bounds(step: Step, value: int, low: int, high: int) -> int:
-    """The value that counts for a setting of a group: the nearest one that the broker allows (M-CFG-01, G-CFG-28)."""
-    return min(max(value, low), high)
+    """The value of the group, or the nearest one that the broker allows; that of the broker if the group has none
+    (M-CFG-01, G-CFG-28). The latter never changes while a coordinator exists, so its start value is the current one
+    (V-128)."""
+    if value is None:
+        return usual
+    return min(max(value, low), high) if step.rules.group_configs_clamped else value

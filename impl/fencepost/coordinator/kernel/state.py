@@ -28,7 +28,7 @@ from fencepost.quirks import Quirks
 from .rules import Rules, rules_of
 from .stored_offsets import NO_OFFSETS, OffsetChange, OffsetStore
 from .timer_table import NO_TIMERS, Armed, TimerTable, slot_of
-from .topics import TopicImage, no_topics
+from .topics import TopicImage
 
 #: The epoch of a partition whose epoch is not known (F-LOAD-08).
 NO_EPOCH: Final = -1
@@ -196,12 +196,13 @@ def initial_state(
     if functions is not None:
         expect_methods(Functions, functions, "functions", "use StandardFunctions() or KafkaFunctions()")
     settings.require_assignors(assignors or {})
-    state = CoordinatorState(
+    rules = rules_of(profile)
+    return CoordinatorState(
         settings,
         profile,
-        rules_of(profile),
+        rules,
         running,
         functions=functions or _STANDARD,
+        topics=TopicImage(version=rules.first_image_version, created=rules.first_image_version),
         assignors=dict(assignors or {}),
     )
-    return state._replace(topics=no_topics(state))

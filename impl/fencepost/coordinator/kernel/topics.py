@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from fencepost.protocol.events import Topic
 from fencepost.protocol.partitions import java_order
-from fencepost.quirks import HasQuirks, varies
 
 _NO_RACK: frozenset[str] = frozenset()
 #: The first byte of the bytes that are hashed for a topic.
@@ -23,7 +22,7 @@ _MAGIC = b"\0"
 
 class TopicImage(NamedTuple):
     """All topics. ``version`` is the version of the image; ``created`` is the version of the last image with a new
-    topic that the loaded coordinator has seen (M-RX-03). Before the first image see ``no_topics``."""
+    topic that the loaded coordinator has seen (M-RX-03). The version before the first image is in ``Rules``."""
 
     by_name: Mapping[str, Topic] = {}
     by_id: Mapping[bytes, Topic] = {}
@@ -34,12 +33,6 @@ class TopicImage(NamedTuple):
         """The ids of those topics that exist (M-META-05)."""
         known = self.by_name
         return frozenset(known[name].topic_id for name in names if name in known)
-
-
-@varies
-def no_topics(state: HasQuirks) -> TopicImage:
-    """The image before the first one: no topics, and its version is 0 (M-RX-04)."""
-    return TopicImage()
 
 
 def image(topics: Iterable[Topic], version: int, created: int) -> TopicImage:

@@ -9,7 +9,6 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
 from fencepost.protocol.settings import MigrationPolicy
-from fencepost.quirks import varies
 
 from ..classic import membership as classic_membership
 from ..consumer import group_epoch, members, reports
@@ -45,7 +44,7 @@ def join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerGr
 def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerGroup) -> None:
     """Raises ``Rejected``, ``InternalError``."""
     # 1. Check that the group takes the member: the policy, its size, its protocols, its id.
-    require_accepting(step)
+    _require_accepting(step)
     name, instance_id, fresh, reason = body.group_id, body.group_instance_id, not body.member_id, body.reason or ""
     member_id = body.member_id or step.choices.uuid()  # X-JOIN-02
     members.reject_if_group_is_full(step, group, member_id, instance_id)  # X-JOIN-03
@@ -59,7 +58,7 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
     found = members.get_or_create_classic_member(group, member_id, instance_id, fresh=fresh)
     old = found.member
     subscription = _subscription(step, body)
-    owned = owned_by(step, group, body.member_id, subscription)
+    owned = _owned_by(step, group, body.member_id, subscription)
     new = _updated(request, body, old, subscription)
     member_records = members.member_records(step, group, found, new)
 
@@ -102,11 +101,11 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
         step.reply(request.id, response)
 
 
-@varies
-def require_accepting(step: Step) -> None:
+def _require_accepting(step: Step) -> None:
     """If the policy does not allow both protocols in a group, no classic member joins a consumer group (X-POL-04).
     Raises ``Rejected``."""
-    if step.settings.group_consumer_migration_policy is MigrationPolicy.DISABLED:
+    disabled = step.settings.group_consumer_migration_policy is MigrationPolicy.DISABLED
+    if disabled and step.rules.policy_checked_at_joins:
         raise Rejected(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
 
 
@@ -132,25 +131,20 @@ def _subscription(step: Step, body: JoinGroupRequest) -> Subscription:
     first, *others = body.protocols
     try:
         subscription = decode_subscription(first.metadata)
-        require_readable(step, others)
+        require_readable(step.rules, others)
     except SchemaError:
-        raise unreadable(step) from None
+        if step.rules.unreadable_join_is_internal:
+            raise InternalError from None
+        raise Rejected(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from None  # X-JOIN-09
     return subscription
 
 
-@varies
-def unreadable(step: Step) -> Rejected | InternalError:
-    """The error for a JoinGroup whose metadata cannot be read (X-JOIN-09)."""
-    return Rejected(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-
-
-@varies
-def owned_by(
+def _owned_by(
     step: Step, group: ConsumerGroup, member_id: str, subscription: Subscription
 ) -> tuple[TopicPartitions, ...] | None:
     """The partitions that the member claims to own; None if the claim is out of date. A member with an id must be up to
     date with the group (X-JOIN-06, X-JOIN-10, X-JOIN-12). Raises ``Rejected``."""
-    if member_id:
+    if member_id and step.rules.join_generation_checked:
         return confirmed(group.members.get(member_id), subscription, step.topics)
     return owned_rows(subscription.owned_partitions, step.topics)
 

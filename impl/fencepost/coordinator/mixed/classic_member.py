@@ -120,7 +120,8 @@ class ClassicSynced(AnsweredByOperation):
         try:
             assignment = encoded(member.assigned, step.topics, member.classic.supported_protocols[0].metadata)
         except SchemaError:
-            answer_unreadable(step, request)
+            if step.rules.all_metadata_read:  # else a member with such a protocol can only come from another's log
+                step.reply(request.id, SyncGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR))  # X-SYNC-07, X-DOWN-09
             return
         step.reply(
             request.id,
@@ -131,13 +132,6 @@ class ClassicSynced(AnsweredByOperation):
                 assignment=assignment,
             ),
         )
-
-
-@varies
-def answer_unreadable(step: Step, request: Request) -> None:
-    """Answer a member whose first protocol has no readable version for its assignment. Such a member can only come from
-    a log that another coordinator has written: here its join is refused (X-SYNC-07, X-DOWN-09)."""
-    step.reply(request.id, SyncGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
 
 
 def sync(step: Step, request: Request, body: SyncGroupRequest, group: ConsumerGroup) -> None:

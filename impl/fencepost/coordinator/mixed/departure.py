@@ -47,7 +47,7 @@ def _go_for_a_while(step: Step, group: ConsumerGroup, member: ConsumerMember) ->
     """M-LEAVE-05, M-PE-04, M-PE-07: the member keeps its partitions, for every epoch, and its timers continue to run
     (M-TMR-09). One record says so (F-ORD-11)."""
     gone = member._replace(epoch=STATIC_LEAVE_EPOCH, assigned=held(member.assigned.items(), 0), revoking=NOTHING)
-    write_records(step, [records.current_assignment(step, group.group_id, gone)])  # F-ORD-11
+    write_records(step, [records.current_assignment(step.rules, group.group_id, gone)])  # F-ORD-11
 
 
 def fence_members(step: Step, group: ConsumerGroup, fenced: Sequence[ConsumerMember], cause: RebalanceCause) -> None:

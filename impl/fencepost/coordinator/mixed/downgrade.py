@@ -99,11 +99,12 @@ def by_replacement(
     ``InternalError``.
     """
     others = remaining_members(step, group, done.new)
-    rebalances = lacks_target(step, group, done) or awaits_target(step, group, others)  # X-DOWN-22
+    rebalances = _lacks_target(step, group, done) or _awaits_target(step, group, others)  # X-DOWN-22
     joiner, current = Reconciled(done.new, ()) if rebalances else _reconciled(step, group, done)
     replaced_ids = {joiner.member_id: done.old.member_id}
     removed = records.removed_group(group, {old_id: new_id for new_id, old_id in replaced_ids.items()})
-    draft = _group(step, group, [*others, joiner], generation_after_replacement(step, group, done), replaced_ids)
+    generation = done.epoch if step.rules.downgrade_keeps_bump else group.epoch  # X-DOWN-23
+    draft = _group(step, group, [*others, joiner], generation, replaced_ids)
     _exchange(step, group, draft, [*written, *current, *removed])
     if rebalances:
         join_rebalance(step, request, draft, joiner, _cause(done))
@@ -126,23 +127,15 @@ def remaining_members(step: Step, group: ConsumerGroup, joiner: ConsumerMember) 
     return [member for member in group.members.values() if member.instance_id != joiner.instance_id]
 
 
-@varies
-def lacks_target(step: Step, group: ConsumerGroup, done: Replaced) -> bool:
+def _lacks_target(step: Step, group: ConsumerGroup, done: Replaced) -> bool:
     """Whether there is no target for the group as it is after this request (X-DOWN-22)."""
-    return group.assignment_epoch < done.epoch
+    return done.changed if step.rules.downgrade_follows_subscription else group.assignment_epoch < done.epoch
 
 
-@varies
-def awaits_target(step: Step, group: ConsumerGroup, members: Iterable[ConsumerMember]) -> bool:
+def _awaits_target(step: Step, group: ConsumerGroup, members: Iterable[ConsumerMember]) -> bool:
     """Whether one of them still waits for a part of its target: in a Stable classic group it would not learn when that
     part is free (X-DOWN-22)."""
-    return not all(_has_its_target(group, member) for member in members)
-
-
-@varies
-def generation_after_replacement(step: Step, group: ConsumerGroup, done: Replaced) -> int:
-    """The classic group continues from the epoch that this request may have begun (X-DOWN-23)."""
-    return done.epoch
+    return step.rules.downgrade_waits_for_targets and not all(_has_its_target(group, member) for member in members)
 
 
 @varies
@@ -162,18 +155,12 @@ def answer_joiner(step: Step, request: Request, draft: GroupDraft, joiner: Consu
     assert joiner.classic is not None
     reply = JoinGroupResponse(
         ErrorCode.NONE,
-        generation_id=generation_in_response(step, draft, joiner),
+        generation_id=draft.generation if step.rules.downgrade_keeps_bump else joiner.epoch,  # X-DOWN-23
         protocol_type=PROTOCOL_TYPE,
         protocol_name=joiner.classic.supported_protocols[0].name,
         member_id=joiner.member_id,
     )
     operations.done(step, request, reply=reply, callback=ClassicJoined(draft.group_id, joiner.member_id, None, None))
-
-
-@varies
-def generation_in_response(step: Step, draft: GroupDraft, joiner: ConsumerMember) -> int:
-    """The generation of the group (X-DOWN-23)."""
-    return draft.generation
 
 
 def _reconciled(step: Step, group: ConsumerGroup, done: Replaced) -> Reconciled:
@@ -256,11 +243,11 @@ def _exchange(step: Step, group: ConsumerGroup, draft: GroupDraft, written: Sequ
     give_way(step, group.group_id, draft.freeze())
     for member in draft.members.values():
         schedule_classic_session_timeout(step, draft, member)
-    end_timers(step, group)
+    if step.rules.downgrade_ends_timers:
+        _end_timers(step, group)
 
 
-@varies
-def end_timers(step: Step, group: ConsumerGroup) -> None:
+def _end_timers(step: Step, group: ConsumerGroup) -> None:
     """Cancel the timers of the consumer group, and of a classic group that it once was (X-DOWN-33, C-TMR-12)."""
     for kind in (TimerKind.JOIN, TimerKind.SYNC):
         step.timers.cancel(TimerKey(kind, group.group_id))

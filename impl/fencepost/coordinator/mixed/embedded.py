@@ -25,12 +25,11 @@ from fencepost.protocol.embedded import (
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import Protocol
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.quirks import varies
 
 from ..consumer.group import NOTHING, ConsumerMember, Holding, Share
 from ..consumer.records import share_rows
 from ..kernel.errors import Rejected
-from ..kernel.step import Step
+from ..kernel.rules import Rules
 from ..kernel.topics import TopicImage
 
 
@@ -44,12 +43,12 @@ def assigned(rows: Iterable[tuple[str, Iterable[int]]], topics: TopicImage) -> S
     return found
 
 
-@varies
-def require_readable(step: Step, protocols: Iterable[Protocol]) -> None:
+def require_readable(rules: Rules, protocols: Iterable[Protocol]) -> None:
     """Check that the metadata of each protocol of a member can be read: a downgrade may need any of it, a SyncGroup
     that of the first one (X-DOWN-09, X-SYNC-07). Raises ``SchemaError``."""
-    for protocol in protocols:
-        decode_subscription(protocol.metadata)
+    if rules.all_metadata_read:
+        for protocol in protocols:
+            decode_subscription(protocol.metadata)
 
 
 def owned_rows(partitions: Iterable[TopicPartition], topics: TopicImage) -> tuple[TopicPartitions, ...]:

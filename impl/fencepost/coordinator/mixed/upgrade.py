@@ -33,6 +33,7 @@ from ..consumer.group import ConsumerGroup, ConsumerMember, Share, new_group
 from ..consumer.group_epoch import TopicsLook
 from ..kernel.errors import InternalError, Rejected
 from ..kernel.replay import Replay
+from ..kernel.rules import Rules
 from ..kernel.state import Group
 from ..kernel.step import Step
 from ..kernel.topics import metadata_hash
@@ -69,20 +70,19 @@ def get_or_create_consumer_group(step: Step, body: ConsumerGroupHeartbeatRequest
     removed: list[Record] = []
     if isinstance(group, ClassicGroup):
         if group.state is not GroupState.EMPTY:
-            must_bump = upgrade_bumps(step)
             upgraded = upgrade(step, group)
+            must_bump = step.rules.upgrade_bumps  # the group may have been in a rebalance (X-UP-15, LIV-16)
             return OpenedGroup(upgraded.group, upgraded.records, must_bump, group)  # M-VAL-23
         removed = [classic_records.tombstone(name)]  # M-VAL-22, X-POL-05
-    generation = 0 if group is None else left_off(step, group)
-    fresh = new_group(step, name, step.memory.incarnations, generation)  # M-VAL-21
+    generation = 0 if group is None else left_off(step.rules, group)
+    fresh = new_group(step.rules, name, step.memory.incarnations, generation)  # M-VAL-21
     return OpenedGroup(fresh, removed, generation > 0)  # M-VAL-22: a record must say where its count starts
 
 
-@varies
-def left_off(step: Step, group: Group) -> int:
+def left_off(rules: Rules, group: Group) -> int:
     """The generation or epoch of an empty group. The group that replaces it continues from there, so that no member
     gets the same one twice (C-JOIN-16, M-VAL-22, INV-CONV-01)."""
-    return group.current_epoch
+    return group.current_epoch if rules.epochs_continue else 0
 
 
 def upgrade(step: Step, group: ClassicGroup) -> Upgrade:
@@ -95,12 +95,12 @@ def upgrade(step: Step, group: ClassicGroup) -> Upgrade:
         or len(group.members) > settings.group_consumer_max_size
     ):
         raise Rejected(ErrorCode.GROUP_ID_NOT_FOUND)  # X-UP-02
-    require_protocol(step, group)
+    if step.rules.upgrade_needs_protocol:
+        _require_protocol(group)
     return convert(step, group)
 
 
-@varies
-def require_protocol(step: Step, group: ClassicGroup) -> None:
+def _require_protocol(group: ClassicGroup) -> None:
     """In its first rebalance a group has no protocol that says how to read the subscriptions of its members, so the
     sender has to try again (X-UP-07). Raises ``Rejected``."""
     if any(member.metadata(group.protocol_name) is None for member in group.members.values()):
@@ -125,19 +125,12 @@ def convert(step: Step, group: ClassicGroup) -> Upgrade:
     return Upgrade(result, [classic_records.tombstone(group.group_id), *written])  # F-ORD-08
 
 
-@varies
-def upgrade_bumps(step: Step) -> bool:
-    """Whether an upgrade begins an epoch: the group may have been in a rebalance, and has one in its new kind
-    (X-UP-15, LIV-16)."""
-    return True
-
-
-@varies
 def release_classic_members(step: Step, group: ClassicGroup) -> None:
     """All checks have passed: watch the members in their new group, and answer their waiting requests (X-UP-03,
     X-UP-09)."""
-    watch(step, group)
-    answer_parked(step, group)
+    if step.rules.upgrade_answers_last:
+        watch(step, group)
+        answer_parked(step, group)
 
 
 def answer_parked(step: Step, group: ClassicGroup) -> None:
@@ -216,7 +209,7 @@ def _read(step: Step, group: ClassicGroup, member: ClassicMember) -> ReadMember:
         if user_data:
             raise Rejected(ErrorCode.GROUP_ID_NOT_FOUND)  # X-UP-02
         subscription = decode_subscription(selected_metadata(step, group, member))
-        require_readable(step, member.protocols)
+        require_readable(step.rules, member.protocols)
     except SchemaError as broken:
         raise unreadable(step, broken) from None
     owned = owned_rows(subscription.owned_partitions, step.topics)
@@ -271,7 +264,7 @@ def _records(step: Step, group: ClassicGroup, members: list[ConsumerMember]) -> 
             for member in members
         ),
         records.target_epoch(name, generation, records.NO_TIMESTAMP),
-        *(records.current_assignment(step, name, member) for member in members),
+        *(records.current_assignment(step.rules, name, member) for member in members),
     ]
 
 

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.view import GroupState
-from fencepost.quirks import varies
 
 from ..classic import membership
 from ..classic.group import ClassicGroup, schedule_classic_session_timeout
@@ -109,17 +108,11 @@ def _member_may_commit(step: Step, group: ConsumerGroup, who: Committer, version
 
 def at_epoch(step: Step, member: ConsumerMember, epoch: int) -> Older | None:
     """The current epoch of the member allows every commit, an older one only partitions that it has kept since
-    (O-COMMIT-13, O-COMMIT-32, O-COMMIT-33). Raises ``Rejected``."""
+    (O-COMMIT-13, O-COMMIT-32, O-COMMIT-33, O-COMMIT-36, O-COMMIT-42). Raises ``Rejected``."""
     if epoch == member.epoch:
         return None
-    if epoch > member.epoch:
+    if epoch > member.epoch or not step.rules.has_assignment_epochs:
         raise Rejected(stale(member))
-    return with_older_epoch(step, member, epoch)
-
-
-@varies
-def with_older_epoch(step: Step, member: ConsumerMember, epoch: int) -> Older | None:
-    """Partitions kept since the epoch may be committed with it (O-COMMIT-36, O-COMMIT-42). Raises ``Rejected``."""
     return Older(member, epoch)
 
 
@@ -135,15 +128,9 @@ def may_read(step: Step, group: Group, member_id: str | None, epoch: int) -> Non
     if not isinstance(group, ConsumerGroup) or (member_id is None and epoch < 0):
         return
     if member_id is None:
-        raise Rejected(nameless(step))
+        raise Rejected(step.rules.error_without_member_id)  # an epoch alone identifies no member (O-FETCH-05)
     member = group.members.get(member_id)
     if member is None:
         raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)
     if epoch != member.epoch:
         raise Rejected(stale(member))
-
-
-@varies
-def nameless(step: Step) -> ErrorCode:
-    """The error for an epoch without a member id, which does not identify a member (O-FETCH-05)."""
-    return ErrorCode.UNKNOWN_MEMBER_ID

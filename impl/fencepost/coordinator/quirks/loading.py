@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
-
 from fencepost.protocol.embedded import PROTOCOL_TYPE
 from fencepost.protocol.records import Record
-from fencepost.quirks import HasQuirks, Next, quirk
+from fencepost.quirks import Next, quirk
 
-from .. import lifecycle, replay
+from .. import lifecycle
 from ..kernel.replay import Replay
 from ..kernel.step import Step
 from .readable import read_topics
-
-
-@quirk("fault_superseded_records_loaded", of=replay.superseded)
-def superseded_too(_: Next[Container[int]], replayed: HasQuirks, log: Sequence[Record]) -> Container[int]:
-    """Kafka applies every record that it reads. If the log is compacted meanwhile, it passes through states that never
-    existed. One of them may be impossible, and then the load fails (F-REPLAY-18, M-PE-02, F-REPLAY-06)."""
-    return ()
 
 
 @quirk("fault_bad_subscription_is_thrown", of=lifecycle.take_up)

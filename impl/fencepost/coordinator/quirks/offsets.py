@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost.protocol.logged import Partition
 from fencepost.protocol.offset_messages import ZERO_ID
@@ -11,12 +10,10 @@ from fencepost.quirks import Next, quirk
 
 from ..classic import sync
 from ..classic.group import ClassicGroup, GroupDraft, find_incarnation
-from ..consumer.group import ConsumerMember
-from ..kernel.errors import Rejected
 from ..kernel.replay import Replay
 from ..kernel.step import Step
 from ..kernel.stored_offsets import GroupOffsets
-from ..offsets import access, commit, deletion, replay, validation
+from ..offsets import access, commit, deletion, replay
 from ..offsets.replay import simple_group
 
 # Commits
@@ -37,14 +34,6 @@ def acts_on_what_is_gone(_: Next[GroupDraft | None], step: Step, group_id: str, 
     if isinstance(group, ClassicGroup):
         return GroupDraft(group)
     return find_incarnation(step, group_id, incarnation)
-
-
-@quirk("old_no_assignment_epochs", of=validation.with_older_epoch)
-def refuses_older_epochs(
-    _: Next[validation.Older | None], step: Step, member: ConsumerMember, epoch: int
-) -> validation.Older | None:
-    """Before 4.3 an older epoch is refused, whatever is committed (O-COMMIT-36)."""
-    raise Rejected(validation.stale(member))
 
 
 @quirk("old_no_topic_ids", of=commit.id_to_store)
@@ -79,12 +68,6 @@ def by_number(_: Next[list[Partition]], step: Step, offsets: GroupOffsets, delet
 
 
 # Reads
-
-
-@quirk("fault_fetch_without_member_fails", of=validation.nameless)
-def looks_up_nobody(_: Next[ErrorCode], step: Step) -> ErrorCode:
-    """Kafka looks up a member without a name, which fails (O-FETCH-05)."""
-    return ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 # Records

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from fencepost.protocol.consumer_records import (
     ConsumerGroupMemberMetadataValue,
-    ConsumerGroupMetadataValue,
     ConsumerGroupPartitionMetadataValue,
     ConsumerGroupRegularExpressionValue,
     TopicMetadata,
@@ -21,15 +20,14 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 from fencepost.quirks import Next, quirk
 
-from ... import reversion
-from ...consumer import group_epoch, records, replay, target, views
-from ...consumer.group import ConsumerGroup
-from ...kernel.persistent import with_entry, without
-from ...kernel.replay import Replay
-from ...kernel.state import CoordinatorState, Group
-from ...kernel.step import Step
-from ...kernel.topics import TopicImage
-from .. import conversion
+from .. import reversion
+from ..consumer import group_epoch, records, replay, target
+from ..consumer.group import ConsumerGroup
+from ..kernel.persistent import with_entry, without
+from ..kernel.state import Group
+from ..kernel.step import Step
+from ..kernel.topics import TopicImage
+from . import conversion
 
 # The record of the topics in 4.0
 
@@ -45,12 +43,6 @@ def compares_partitions(
     return group_epoch.TopicsLook(0, True, [records.partition_metadata(group.group_id, rows)])
 
 
-@quirk("old_partition_metadata", of=group_epoch.drop_partition_metadata)
-def nothing_superseded(_: Next[list[Record]], step: Step, group: ConsumerGroup) -> list[Record]:
-    """4.0 works from this record; later releases, which no longer read it, delete it (M-META-08)."""
-    return []
-
-
 @quirk("old_partition_metadata", of=target.partitions_known)
 def knows_its_last_look(
     _: Next[Mapping[bytes, int]], step: Step, group: ConsumerGroup, written: Sequence[Record]
@@ -61,18 +53,6 @@ def knows_its_last_look(
     looks = [record.value for record in written if isinstance(record.value, ConsumerGroupPartitionMetadataValue)]
     rows = looks[-1].topics if looks else group.partition_metadata or ()
     return {row.topic_id: row.num_partitions for row in rows}
-
-
-@quirk("old_partition_metadata", of=replay.metadata_hash)
-def reads_no_hash(_: Next[int], replayed: Replay, value: ConsumerGroupMetadataValue) -> int:
-    """4.0 does not know the field in which a later release has written a hash (V-71)."""
-    return 0
-
-
-@quirk("old_partition_metadata", of=views.has_partition_metadata)
-def has_topics(_: Next[bool], state: CoordinatorState, group: ConsumerGroup) -> bool:
-    """4.0 reads the record; an empty one counts as none (V-34, V-72)."""
-    return bool(group.partition_metadata)
 
 
 def partitions_of(topics: TopicImage, names: Iterable[str]) -> tuple[TopicMetadata, ...]:

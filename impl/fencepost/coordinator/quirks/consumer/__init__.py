@@ -1,5 +1,0 @@
-"""Deviations of Kafka in consumer groups, by subject."""
-
-from . import assignments, members, topics
-
-__all__ = ["assignments", "members", "topics"]
