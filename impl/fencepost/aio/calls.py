@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar, TypeVar, Unpack
 
 from fencepost.protocol import consumer_messages as c
@@ -17,15 +17,16 @@ if TYPE_CHECKING:  # a server has no workers: importing them takes as long as im
     from fencepost.work.worker import Options, Topics
 
 _Answer = TypeVar("_Answer")
-#: The last version of OffsetCommit and OffsetFetch that names topics by their names.
-_BY_NAME = 9
 
 
-def _version_by(topics: Iterable[o.OffsetCommitRequestTopic | o.OffsetFetchRequestTopic]) -> int | None:
-    """The newest version that fits: ``_BY_NAME`` if a topic has a name, or if the list is empty, as in a fetch of all
-    topics; else None, for the newest of all."""
-    named = list(topics)
-    return _BY_NAME if not named or any(topic.name for topic in named) else None
+def _version_of(
+    body: o.OffsetCommitRequest | o.OffsetFetchRequest,
+    topics: Sequence[o.OffsetCommitRequestTopic | o.OffsetFetchRequestTopic],
+) -> int | None:
+    """Return the newest version that fits: the newest with names if a topic has one, or if there is no topic, as in a
+    fetch of all topics; else None, for the newest of all."""
+    by_name = not topics or any(topic.name for topic in topics)
+    return o.NEWEST_BY_NAME[type(body)] if by_name else None
 
 
 class Calls(ABC):
@@ -102,12 +103,12 @@ class Calls(ABC):
     async def commit_offsets(self, body: o.OffsetCommitRequest) -> o.OffsetCommitResponse:
         """Commit offsets. The answer comes when they are in the log, with an error code for each partition. The request
         gives topics by name, or all by id; they must be topics of ``set_topics`` (O-COMMIT-02)."""
-        return await self._ask(o.OffsetCommitResponse, body, version=_version_by(body.topics))
+        return await self._ask(o.OffsetCommitResponse, body, version=_version_of(body, body.topics))
 
     async def fetch_offsets(self, body: o.OffsetFetchRequest) -> o.OffsetFetchResponse:
         """Fetch the committed offsets of groups, for given partitions or for all; topics as in ``commit_offsets``."""
         topics = [topic for group in body.groups for topic in group.topics or ()]
-        return await self._ask(o.OffsetFetchResponse, body, version=_version_by(topics))
+        return await self._ask(o.OffsetFetchResponse, body, version=_version_of(body, topics))
 
     def worker(self, group_id: str, topics: Topics, **options: Unpack[Options]) -> Worker:
         """Return a worker: a member of the group, in this program, that works on its part of these topics

@@ -7,10 +7,8 @@ from typing import Final, Protocol
 
 from fencepost.protocol.events import Topic
 from fencepost.protocol.messages import RequestBody, ResponseBody
-from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
+from fencepost.protocol.offset_messages import NEWEST_BY_NAME
 
-#: The last versions of OffsetCommit and OffsetFetch that name topics by their names.
-BY_NAME: Final = {OffsetCommitRequest: 9, OffsetFetchRequest: 9}
 _HERE: Final = 0
 
 
@@ -39,7 +37,7 @@ class Inside:
         Raises ``ConnectionError`` if the host is not running."""
         del lane
         try:
-            return await self._asks(body, version=BY_NAME.get(type(body)), client_id=group_id)
+            return await self._asks(body, version=NEWEST_BY_NAME.get(type(body)), client_id=group_id)
         except self._gone as gone:
             raise ConnectionError(str(gone)) from gone
 

@@ -8,6 +8,7 @@ contains the same one as the request.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
@@ -236,3 +237,7 @@ class OffsetDeleteResponse:
 
     error_code: ErrorCode
     topics: tuple[OffsetCommitResponseTopic, ...] = ()
+
+
+#: The newest versions that identify topics by name; newer ones do so by id (G-WIRE-05, G-WIRE-06).
+NEWEST_BY_NAME: Final[Mapping[type, int]] = {OffsetCommitRequest: 9, OffsetFetchRequest: 9}

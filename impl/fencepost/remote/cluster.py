@@ -10,7 +10,7 @@ from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost.protocol.messages import VERSIONS, RequestBody, ResponseBody
-from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
+from fencepost.protocol.offset_messages import NEWEST_BY_NAME
 from fencepost.wire.convert import api_of, to_response, values_of
 from fencepost.work.link import NoCoordinator, Unsupported
 
@@ -19,8 +19,6 @@ from .sasl import LoginFailed, Sasl
 
 Address = tuple[str, int]
 
-#: The newest versions that identify topics by name.
-_BY_NAME: Final = {OffsetCommitRequest: 9, OffsetFetchRequest: 9}
 _FOR_GROUPS: Final = 0
 _LOOKS: Final = "cluster"
 #: How long a broker may take to return a coordinator or the topics, in seconds.
@@ -154,7 +152,7 @@ def _version(connection: Connection, api: str, body: RequestBody) -> int:
     lowest, highest = VERSIONS[kind]
     if isinstance(body, ConsumerGroupHeartbeatRequest) and body.subscribed_topic_regex is not None:
         lowest = 1  # N-HB-02
-    return connection.newest(api, lowest, _BY_NAME.get(kind, highest))
+    return connection.newest(api, lowest, NEWEST_BY_NAME.get(kind, highest))
 
 
 def _id_of(topic: Any) -> bytes:

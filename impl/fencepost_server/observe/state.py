@@ -14,6 +14,7 @@ from fencepost.protocol.messages import (
     ListGroupsResponse,
 )
 from fencepost.protocol.offset_messages import (
+    NEWEST_BY_NAME,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchResponse,
@@ -24,7 +25,6 @@ from fencepost_server.node import Node
 MOST_GROUPS = 200
 #: The flag of a committed offset that no consumer can have reached, so its lag of 0 is wrong.
 BEYOND = "beyond the partition's end"
-_BY_NAME = 9
 
 
 async def groups(node: Node) -> list[dict[str, Any]]:
@@ -63,7 +63,7 @@ async def states(node: Node) -> dict[str, float]:
 
 async def _lags(node: Node, names: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
     asked = OffsetFetchRequest(tuple(OffsetFetchRequestGroup(name) for name in names))
-    answer = await node.groups.request(asked, version=_BY_NAME)
+    answer = await node.groups.request(asked, version=NEWEST_BY_NAME[OffsetFetchRequest])
     found: dict[str, list[dict[str, Any]]] = {}
     for group in answer.groups if isinstance(answer, OffsetFetchResponse) else ():
         for topic in group.topics:
