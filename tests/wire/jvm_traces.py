@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import pytest
@@ -28,6 +28,8 @@ from fencepost_conformance.traces.observation import Observation
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+#: Kafka's coordinator of a release, from the fixture ``kafka_of``
+KafkaOf = Callable[[str], KafkaJvm]
 RANGE = (Protocol("range", b"\x00m\xff"),)
 #: these tests are about this release
 RELEASE = "4.3.1"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -10,6 +9,7 @@ from jvm_traces import (
     LOADED,
     RANGE,
     RELEASE,
+    KafkaOf,
     armed,
     groups,
     heartbeat,
@@ -17,7 +17,6 @@ from jvm_traces import (
     leave,
     only,
     request,
-    require_harness,
     run,
     sync,
 )
@@ -82,11 +81,9 @@ def operation(number: int) -> TimerKey:
     return TimerKey(TimerKind.OPERATION, operation=number)
 
 
-@pytest.fixture(scope="module")
-def kafka() -> Iterator[KafkaJvm]:
-    require_harness()
-    with KafkaJvm(RELEASE) as target:
-        yield target
+@pytest.fixture
+def kafka(kafka_of: KafkaOf) -> KafkaJvm:
+    return kafka_of(RELEASE)
 
 
 def test_join_sync_heartbeat_come_back_with_every_field(kafka: KafkaJvm) -> None:
@@ -406,7 +403,5 @@ def test_settings_reach_the_coordinator(kafka: KafkaJvm) -> None:
 
 
 @pytest.mark.parametrize("version", ["4.0.2", "4.1.2", "4.2.1", "4.2.2", "4.4.0"])
-def test_earlier_releases(kafka: KafkaJvm, version: str) -> None:
-    require_harness(version)
-    with KafkaJvm(version) as earlier:
-        assert run(earlier, *STABLE) == run(kafka, *STABLE)
+def test_earlier_releases(kafka_of: KafkaOf, version: str) -> None:
+    assert run(kafka_of(version), *STABLE) == run(kafka_of(RELEASE), *STABLE)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from jvm_traces import require_harness
+from jvm_traces import KafkaOf
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.profiles import KAFKA_4_4
 from fencepost.protocol.settings import Settings
-from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 pytestmark = pytest.mark.jvm
 
@@ -29,8 +28,7 @@ def beat(number: int, member: str, epoch: int, vote: str | None = None) -> ev.Re
 
 
 @pytest.mark.parametrize(("release", "epoch"), [("4.3.1", 3), ("4.4.0", 4)])
-def test_a_heartbeat_without_changes_bumps(release: str, epoch: int) -> None:
-    require_harness(release)
+def test_a_heartbeat_without_changes_bumps(kafka_of: KafkaOf, release: str, epoch: int) -> None:
     topics = ev.TopicsChanged(0, (ev.Topic("t", b"\1" * 16, 1),), version=1)
     events = [
         topics,
@@ -39,6 +37,5 @@ def test_a_heartbeat_without_changes_bumps(release: str, epoch: int) -> None:
         beat(2, "m2", 0, "uniform"),
         beat(3, "m1", 2),
     ]
-    with KafkaJvm(release) as kafka:
-        seen = kafka.run(Settings(), KAFKA_4_4, events)
+    seen = kafka_of(release).run(Settings(), KAFKA_4_4, events)
     assert [step.consumer_groups["g"].group_epoch for step in seen if "g" in step.consumer_groups][-1] == epoch

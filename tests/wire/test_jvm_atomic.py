@@ -6,7 +6,7 @@ from contextlib import closing
 from random import SystemRandom
 
 import pytest
-from jvm_traces import require_harness
+from jvm_traces import KafkaOf
 
 from fencepost.coordinator.kernel.stored_offsets import StepOffsets
 from fencepost.protocol.profiles import PROFILES
@@ -15,7 +15,6 @@ from fencepost_conformance.judge.compare import lockstep
 from fencepost_conformance.judge.compare.atomic import fails_within
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.targets.jvm.releases import NEWEST
-from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 from fencepost_conformance.traces.observation import Observation
 
 pytestmark = pytest.mark.jvm
@@ -42,10 +41,8 @@ def traces() -> list[Generated]:
 
 
 @pytest.fixture(scope="module")
-def seen(traces: list[Generated]) -> list[list[Observation]]:
-    require_harness(NEWEST)
-    with KafkaJvm(NEWEST) as kafka:
-        return kafka.run_many([(trace.settings, trace.events) for trace in traces])
+def seen(traces: list[Generated], kafka_of: KafkaOf) -> list[list[Observation]]:
+    return kafka_of(NEWEST).run_many([(trace.settings, trace.events) for trace in traces])
 
 
 def differing(traces: list[Generated], seen: list[list[Observation]]) -> int:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from jvm_traces import RELEASE, require_harness
+from jvm_traces import RELEASE, KafkaOf
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
@@ -22,11 +20,9 @@ pytestmark = pytest.mark.jvm
 ONE, OTHER = bytes(15) + b"\x01", bytes(14) + b"\x01\x01"
 
 
-@pytest.fixture(scope="module")
-def kafka() -> Iterator[KafkaJvm]:
-    require_harness()
-    with KafkaJvm(RELEASE) as target:
-        yield target
+@pytest.fixture
+def kafka(kafka_of: KafkaOf) -> KafkaJvm:
+    return kafka_of(RELEASE)
 
 
 def join(at_ms: int, number: int, member: str, regex: str) -> ev.Request:

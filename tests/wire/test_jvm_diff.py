@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from jvm_traces import require_harness
+from jvm_traces import KafkaOf, require_harness
 
 from fencepost.protocol.events import AppendFailed
 from fencepost.protocol.profiles import NEWEST_KAFKA
@@ -33,18 +33,16 @@ def compared(one: str, other: str, protocol: GroupProtocol, traces: int) -> Grou
 
 
 @pytest.mark.parametrize("protocol", list(GroupProtocol))
-def test_kafka_steps_event_by_event_as_in_one_go(protocol: GroupProtocol) -> None:
-    require_harness(NEW)
-    failed = 0
-    with KafkaJvm(NEW) as kafka, KafkaJvm(NEW) as stepped:
-        for seed in range(12):
-            trace = generate(seed, NEWEST_KAFKA, 60, protocol, offsets=None, fails_within=False)
-            whole = kafka.run(trace.settings, trace.profile, trace.events)
-            live = stepped.live(trace.settings)
-            for at, (event, seen) in enumerate(zip(trace.events, whole, strict=True)):
-                live.start(event)
-                assert live.feed(event) == seen, (seed, at)
-            failed += sum(isinstance(event, AppendFailed) for event in trace.events)
+def test_kafka_steps_event_by_event_as_in_one_go(kafka_of: KafkaOf, protocol: GroupProtocol) -> None:
+    kafka, failed = kafka_of(NEW), 0
+    for seed in range(12):
+        trace = generate(seed, NEWEST_KAFKA, 60, protocol, offsets=None, fails_within=False)
+        whole = kafka.run(trace.settings, trace.profile, trace.events)
+        live = kafka.live(trace.settings)
+        for at, (event, seen) in enumerate(zip(trace.events, whole, strict=True)):
+            live.start(event)
+            assert live.feed(event) == seen, (seed, at)
+        failed += sum(isinstance(event, AppendFailed) for event in trace.events)
     assert failed > 0
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from jvm_traces import LOADED, armed, groups, join, only, require_harness, run, sync
+from jvm_traces import LOADED, KafkaOf, armed, groups, join, only, run, sync
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Appended, Event, Load, TimerFired, TimerKey, TimerKind, Unload
@@ -22,11 +20,9 @@ JOIN = TimerKey(TimerKind.JOIN, "g")
 UNREADABLE = (Protocol("range", b"\x00\x00\x7f\xff\xff\xff"),)
 
 
-@pytest.fixture(scope="module", params=["4.0.2", "4.3.1"])
-def kafka(request: pytest.FixtureRequest) -> Iterator[KafkaJvm]:
-    require_harness(request.param)
-    with KafkaJvm(request.param) as target:
-        yield target
+@pytest.fixture(params=["4.0.2", "4.3.1"])
+def kafka(request: pytest.FixtureRequest, kafka_of: KafkaOf) -> KafkaJvm:
+    return kafka_of(request.param)
 
 
 def test_an_unreadable_subscription_leaves_its_group_without_a_join_timer(kafka: KafkaJvm) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from jvm_traces import require_harness
+from jvm_traces import KafkaOf
 
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import KAFKA_4_3, KAFKA_4_4
@@ -13,17 +13,16 @@ from fencepost_conformance.generate.generator import Generated
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.judge.compare.lockstep import compare
 from fencepost_conformance.judge.compare.model import follow
-from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 pytestmark = pytest.mark.jvm
 
 
 @pytest.mark.parametrize(("release", "profile"), [("4.3.1", KAFKA_4_3), ("4.4.0", KAFKA_4_4)])
-def test_kafka_behaves_like_the_core(release: str, profile: Profile, kept: Callable[..., list[Generated]]) -> None:
-    require_harness(release)
+def test_kafka_behaves_like_the_core(
+    kafka_of: KafkaOf, release: str, profile: Profile, kept: Callable[..., list[Generated]]
+) -> None:
     traces = [trace for protocol in GroupProtocol for trace in kept(protocol, profile)]
-    with KafkaJvm(release) as kafka:
-        answers = kafka.run_many([(trace.settings, trace.events) for trace in traces])
+    answers = kafka_of(release).run_many([(trace.settings, trace.events) for trace in traces])
     for trace, answer in zip(traces, answers, strict=True):
         found = compare(trace.settings, profile, trace.events, trace.observations, answer)
         assert found.difference is None, trace.seed

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from jvm_traces import require_harness
+from jvm_traces import KafkaOf
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import (
@@ -17,7 +17,6 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, PROFILES
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.targets.core import Core
-from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 from fencepost_conformance.traces.observation import Observation
 
 TOPIC = b"\1" * 16
@@ -77,7 +76,5 @@ def test_the_core_informs_no_member(profile: Profile) -> None:
 
 @pytest.mark.jvm
 @pytest.mark.parametrize("release", ["4.3.1", "4.4.0"])
-def test_kafka_informs_no_member(release: str) -> None:
-    require_harness(release)
-    with KafkaJvm(release) as kafka:
-        _is_told_to_nobody(list(kafka.run(SETTINGS, PROFILES["kafka-4.4"], EVENTS)))
+def test_kafka_informs_no_member(kafka_of: KafkaOf, release: str) -> None:
+    _is_told_to_nobody(list(kafka_of(release).run(SETTINGS, PROFILES["kafka-4.4"], EVENTS)))

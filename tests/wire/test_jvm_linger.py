@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from jvm_traces import LOADED, RELEASE, join, keep, request, require_harness, run
+from jvm_traces import LOADED, RELEASE, KafkaOf, join, keep, request, run
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Appended, AppendFailed, Event, TimerKey, TimerKind
@@ -38,12 +38,12 @@ def stretches(events: tuple[Event, ...], seen: list[Observation]) -> list[Stretc
     return result
 
 
-def test_a_separately_flushed_step_behaves_like_linger_zero() -> None:
-    require_harness()
+def test_a_separately_flushed_step_behaves_like_linger_zero(kafka_of: KafkaOf) -> None:
     traces = [generate(seed, KAFKA_4_3, 80) for seed in range(TRACES)]
     asked = [(trace.settings, trace.events) for trace in traces]
-    with KafkaJvm(RELEASE) as apart, KafkaJvm(RELEASE, merged=True) as merged:
-        pairs = zip(traces, apart.run_many(asked), merged.run_many(asked), strict=True)
+    apart = kafka_of(RELEASE).run_many(asked)
+    with KafkaJvm(RELEASE, merged=True) as merged:
+        pairs = zip(traces, apart, merged.run_many(asked), strict=True)
     failures = 0
     for trace, one, other in pairs:
         events = tuple(trace.events)
@@ -53,10 +53,9 @@ def test_a_separately_flushed_step_behaves_like_linger_zero() -> None:
     assert any(key.kind is TimerKind.OPERATION for step in one for key in step.timers)
 
 
-def test_operations_of_one_step_are_flushed_one_by_one() -> None:
+def test_operations_of_one_step_are_flushed_one_by_one(kafka_of: KafkaOf) -> None:
     """The changes of the first operation that were not appended are undone before the second runs, which then has
     nothing to fail with."""
-    require_harness()
     events = (
         LOADED,
         join(1, 1),
@@ -65,8 +64,8 @@ def test_operations_of_one_step_are_flushed_one_by_one() -> None:
         Appended(4, offset=1),
         AppendFailed(4, ErrorCode.KAFKA_STORAGE_ERROR),
     )
-    with KafkaJvm(RELEASE) as apart, KafkaJvm(RELEASE, merged=True) as merged:
-        seen = run(apart, *events)
+    seen = run(kafka_of(RELEASE), *events)
+    with KafkaJvm(RELEASE, merged=True) as merged:
         assert stretches(events, seen) == stretches(events, run(merged, *events))
     answers = {reply.request_id: reply.body for reply in (*seen[4].replies, *seen[5].replies)}
     assert answers == {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from jvm_traces import LOADED, request, require_harness
+from jvm_traces import LOADED, KafkaOf, request
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
@@ -16,7 +16,6 @@ from fencepost_conformance.judge.compare.lockstep import compare
 from fencepost_conformance.judge.compare.model import follow
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.targets.jvm.releases import RELEASES
-from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 from fencepost_conformance.targets.registry import profile_of_version
 
 pytestmark = pytest.mark.jvm
@@ -42,22 +41,21 @@ TOLD = {
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_before_the_first_image(release: str) -> None:
-    require_harness(release)
+def test_before_the_first_image(kafka_of: KafkaOf, release: str) -> None:
     profile, old = PROFILES[profile_of_version(release)], release[:3] in {"4.0", "4.1"}
-    with KafkaJvm(release) as kafka:
-        for told, events in TOLD.items():
-            answers = kafka.run(Settings(), profile, events)
-            core, failure = Core().run_until_raised(Settings(), profile, events)
-            found = compare(Settings(), profile, events, core, answers)
-            assert (failure, found.difference) == (None, None), told
-            assert follow(Settings(), profile, events, answers).refused is None, told
-            (version,) = [
-                record.value.version
-                for step in answers
-                for record in step.records
-                if isinstance(record.value, ConsumerGroupRegularExpressionValue)
-            ]
-            assert version == (5 if told == "before" else -1 if old else 0)
-            asks_again = bool(answers[-1].tasks)
-            assert asks_again is (old and told == "after"), told
+    kafka = kafka_of(release)
+    for told, events in TOLD.items():
+        answers = kafka.run(Settings(), profile, events)
+        core, failure = Core().run_until_raised(Settings(), profile, events)
+        found = compare(Settings(), profile, events, core, answers)
+        assert (failure, found.difference) == (None, None), told
+        assert follow(Settings(), profile, events, answers).refused is None, told
+        (version,) = [
+            record.value.version
+            for step in answers
+            for record in step.records
+            if isinstance(record.value, ConsumerGroupRegularExpressionValue)
+        ]
+        assert version == (5 if told == "before" else -1 if old else 0)
+        asks_again = bool(answers[-1].tasks)
+        assert asks_again is (old and told == "after"), told

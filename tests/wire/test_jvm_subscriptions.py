@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from jvm_traces import LOADED, RELEASE, join, leave, require_harness, run, sync
+from jvm_traces import LOADED, RELEASE, KafkaOf, join, leave, run, sync
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Appended, Event, TimerFired, TimerKey, TimerKind
@@ -40,12 +38,9 @@ THROWN = {
 }
 
 
-@pytest.fixture(scope="module")
-def kafka() -> Iterator[KafkaJvm]:
-    require_harness()
-    target = KafkaJvm(RELEASE)
-    yield target
-    target.close()
+@pytest.fixture
+def kafka(kafka_of: KafkaOf) -> KafkaJvm:
+    return kafka_of(RELEASE)
 
 
 def until_completed(metadata: bytes) -> list[Event]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from jvm_traces import require_harness
+from jvm_traces import KafkaOf
 
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
@@ -12,7 +12,6 @@ from fencepost.protocol.profiles import KAFKA_4_0, KAFKA_4_4
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.generate.generator import core_session
 from fencepost_conformance.judge.compare.lockstep import first_difference
-from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 pytestmark = pytest.mark.jvm
 
@@ -30,9 +29,10 @@ def join(at_ms: int, number: int, group: str, member: str) -> ev.Request:
 
 
 @pytest.mark.parametrize(("release", "profile"), [("4.0.2", KAFKA_4_0), ("4.4.0", KAFKA_4_4)])
-def test_member_and_group_that_are_named_like_group_and_member(release: str, profile: Profile) -> None:
+def test_member_and_group_that_are_named_like_group_and_member(
+    kafka_of: KafkaOf, release: str, profile: Profile
+) -> None:
     """Group "--" with member "-" and group "-" with member "--" share one key (C-TMR-11). A random trace found this."""
-    require_harness(release)
     topics = (ev.Topic("t", bytes(15) + b"\x01", 2),)
     core = core_session(Settings(), profile)
     events: list[ev.Event] = [
@@ -44,8 +44,7 @@ def test_member_and_group_that_are_named_like_group_and_member(release: str, pro
     for event in (ev.Appended(1, offset=len(ours[-1].records)), join(5, 2, "-", "--")):
         events.append(event)
         ours.append(core.feed(event))
-    with KafkaJvm(release) as kafka:
-        theirs = kafka.run(Settings(), profile, events)
+    theirs = kafka_of(release).run(Settings(), profile, events)
     assert first_difference(ours, theirs) is None
     assert theirs[-1].timers[ev.TimerKey(ev.TimerKind.CONSUMER_SESSION, "-", "--")] == 45_005
     assert theirs[-1].timers[ev.TimerKey(ev.TimerKind.CONSUMER_SESSION, "--", "-")] is None

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from jvm_traces import require_harness
+from jvm_traces import KafkaOf
 
 from fencepost.coordinator.offsets import admission
 from fencepost.protocol import offset_messages as o
@@ -15,7 +15,6 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import PROFILES
 from fencepost_conformance.generate.edges import SETTINGS, TOPIC, Stage
 from fencepost_conformance.judge.compare.lockstep import compare
-from fencepost_conformance.targets.kafka_jvm import KafkaJvm
 
 pytestmark = pytest.mark.jvm
 RELEASES = [("4.0.2", "kafka-4.0"), ("4.3.1", "kafka-4.3"), ("4.4.0", "kafka-4.4")]
@@ -67,17 +66,14 @@ def asked(profile: Profile, release: str) -> Stage:
 
 
 @pytest.mark.parametrize(("release", "name"), RELEASES)
-def test_kafka_answers_the_same_of_topics_that_are_named_twice(release: str, name: str) -> None:
-    require_harness(release)
+def test_kafka_answers_the_same_of_topics_that_are_named_twice(kafka_of: KafkaOf, release: str, name: str) -> None:
     stage = asked(PROFILES[name], release)
-    with KafkaJvm(release) as kafka:
-        (theirs,) = kafka.run_many([(SETTINGS, stage.events)])
+    (theirs,) = kafka_of(release).run_many([(SETTINGS, stage.events)])
     assert compare(SETTINGS, PROFILES[name], stage.events, stage.observations, theirs).difference is None
 
 
-def test_a_topic_that_is_always_listed_once_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_topic_that_is_always_listed_once_is_found(kafka_of: KafkaOf, monkeypatch: pytest.MonkeyPatch) -> None:
     release, name = RELEASES[-1]
-    require_harness(release)
     answer = admission.Admitted.answer
 
     def once(self: admission.Admitted, results: Any) -> Any:
@@ -91,6 +87,5 @@ def test_a_topic_that_is_always_listed_once_is_found(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(admission.Admitted, "answer", once)
     stage = asked(PROFILES[name], release)
-    with KafkaJvm(release) as kafka:
-        (theirs,) = kafka.run_many([(SETTINGS, stage.events)])
+    (theirs,) = kafka_of(release).run_many([(SETTINGS, stage.events)])
     assert compare(SETTINGS, PROFILES[name], stage.events, stage.observations, theirs).difference is not None
