@@ -33,6 +33,9 @@ DynamicVerdict(g, r) ==
        ELSE EpochVerdict(g.members[r.memberId], r)
   ELSE IF r.epoch = 0 THEN "new" ELSE "UNKNOWN_MEMBER_ID"
 
+\* A member can be replaced if it is away (M-STATIC-02, M-STATIC-03).
+MayBeReplaced(m, isOwn) == m.epoch = -2
+
 \* A request with an instance id i that the group knows (M-STATIC-01..06, 13).
 MappedVerdict(g, r) ==
   LET holder == g.instances[r.instanceId]
@@ -40,7 +43,7 @@ MappedVerdict(g, r) ==
   IN CASE holder \notin DOMAIN g.members -> "UNKNOWN_MEMBER_ID"
        [] r.epoch > 0 /\ holder # r.memberId -> "FENCED_INSTANCE_ID"
        [] r.epoch > 0 -> EpochVerdict(m, r)
-       [] m.epoch = -2 -> "replaces"
+       [] MayBeReplaced(m, holder = r.memberId) -> "replaces"
        [] holder = r.memberId /\ ~fault_static_rejoin_unreleased -> ZeroVerdict(m, r)
        [] OTHER -> "UNRELEASED_INSTANCE_ID"
 
@@ -61,11 +64,15 @@ NewMember(inst) == [instanceId |-> inst, epoch |-> 0, previousEpoch |-> -1,
 Mapping(g, r) ==
   IF r.instanceId = "" THEN g.instances ELSE Put(g.instances, r.instanceId, r.memberId)
 
+\* The epoch at which a replacement of m starts (M-STATIC-03).
+ReplacementEpoch(m) == 0
+
 \* A replacement is a copy of the old member under the new id, at epoch 0, with
 \* the old target (M-STATIC-03, M-STATIC-10).
 WithReplacement(g, r) ==
   LET old == g.instances[r.instanceId]
-      copy == [g.members[old] EXCEPT !.epoch = 0, !.previousEpoch = 0]
+      copy == [g.members[old] EXCEPT !.epoch = ReplacementEpoch(g.members[old]),
+                                     !.previousEpoch = 0]
   IN [g EXCEPT !.members = Put(Without(@, {old}), r.memberId, copy),
                !.target = Put(Without(@, {old}), r.memberId, Stored(g, old)),
                !.instances = Mapping(g, r),
@@ -86,10 +93,13 @@ WithMember(g, r, verdict) ==
     [] verdict = "relabels" -> WithNewInstance(g, r)
     [] OTHER -> g
 
+\* A new member and a changed topic ask for a new target (M-HB-03, M-HB-05).
+MustBump(isNew, hashed, n) == isNew \/ hashed # n
+
 \* A new member, or a changed topic, bumps the group epoch, at most once
 \* (M-HB-03, M-HB-04, M-HB-05).
 MaybeBumpGroupEpoch(g, verdict, n) ==
-  IF verdict = "new" \/ g.hashed # n
+  IF MustBump(verdict = "new", g.hashed, n)
   THEN [g EXCEPT !.groupEpoch = @ + 1, !.hashed = n] ELSE g
 
 \* A target is computed if the last one is out of date and the interval is over
@@ -199,12 +209,18 @@ Fenced(g, id, n) ==
   IN IF IsUnassigned(h) THEN [h EXCEPT !.assignmentEpoch = h.groupEpoch, !.blocked = FALSE]
      ELSE h
 
+\* What a member keeps while it is away: A, with assignment epochs 0 (M-PE-07).
+AwayAssignment(assigned) == [p \in DOMAIN assigned |-> 0]
+
 \* A static member leaves for a while: epoch -2, A stays held with assignment
 \* epochs 0, R is freed (M-LEAVE-05, M-PE-04, M-PE-07).
 OnTemporaryLeave(g, id) ==
   [g EXCEPT !.members[id] =
      [@ EXCEPT !.epoch = -2, !.revoking = << >>,
-               !.assigned = [p \in DOMAIN @ |-> 0]]]
+               !.assigned = AwayAssignment(@)]]
+
+\* Only the member that has the instance id may leave with it (M-LEAVE-02).
+MayLeave(id, holder) == id = holder
 
 \* A leave heartbeat: an unknown member or instance id changes nothing
 \* (M-LEAVE-02). No client waits for the answer, so none is modelled.
@@ -212,17 +228,21 @@ HandleLeave(g, r, n) ==
   LET holder == IF r.instanceId = "" THEN r.memberId
                 ELSE IF r.instanceId \in DOMAIN g.instances THEN g.instances[r.instanceId]
                 ELSE ""
-  IN CASE holder # r.memberId \/ holder \notin DOMAIN g.members -> g
+  IN CASE ~MayLeave(r.memberId, holder) \/ holder \notin DOMAIN g.members -> g
        [] r.epoch = -2 -> OnTemporaryLeave(g, holder)
        [] OTHER -> Fenced(g, holder, n)
 
 \* The session timer fences its member (M-TMR-01, M-LEAVE-07).
 SessionExpired(g, id, n) == Fenced(g, id, n)
 
+\* Whether the rebalance timer, armed at this epoch, is still for the member
+\* (M-TMR-02).
+IsArmedFor(m, epoch) == m.epoch = epoch
+
 \* The rebalance timer fences its member only if the epoch is still that at
 \* arming (M-TMR-02).
 RebalanceExpired(g, id, n) ==
-  IF id \in DOMAIN g.members /\ g.members[id].epoch = g.rebalanceTimers[id]
+  IF id \in DOMAIN g.members /\ IsArmedFor(g.members[id], g.rebalanceTimers[id])
   THEN Fenced(g, id, n)
   ELSE [g EXCEPT !.rebalanceTimers = Without(@, {id})]
 

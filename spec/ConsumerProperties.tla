@@ -52,6 +52,16 @@ OnlyHoldersCommit ==
       /\ client[c].memberId \in DOMAIN log.members
       /\ p \in Holding(log.members[client[c].memberId])
 
+\* Every accepted commit is for a partition that its member has had at least since
+\* the epoch of the commit, so no other member has committed in between (M-PE-08).
+NoCommitIsOlderThanItsGrant ==
+  \A c \in Clients : \A p \in client[c].owned :
+    CommitIsAccepted(c, p) =>
+      LET m == group.members[client[c].memberId]
+      IN \/ client[c].epoch = m.epoch
+         \/ p \in DOMAIN m.assigned /\ m.assigned[p] <= client[c].epoch
+         \/ p \in DOMAIN m.revoking /\ m.revoking[p] <= client[c].epoch
+
 \* A member in step is not refused, with the previous epoch either (KIP-1251).
 EveryHolderMayCommit ==
   \A c \in Clients : InStep(c) /\ client[c].epoch > 0 =>
@@ -77,13 +87,42 @@ NoEpochDecreases ==
           \/ log'.members[m].epoch >= log.members[m].epoch
           \/ log'.members[m].epoch = -2]_log
 
-\* An assignment epoch is at most the epoch of its member (INV-KIP-16).
+\* An assignment epoch is at most the epoch of its member (INV-KIP-16), and 0 for
+\* one that is away, so its replacement may commit with any epoch (M-PE-07).
 NoAssignmentEpochIsNewerThanItsMember ==
-  \A m \in Live : \A p \in Parts :
-    /\ p \in DOMAIN group.members[m].assigned =>
-         group.members[m].assigned[p] <= group.members[m].epoch
-    /\ p \in DOMAIN group.members[m].revoking =>
-         group.members[m].revoking[p] <= group.members[m].epoch
+  \A m \in Present : \A p \in Parts :
+    LET epoch == IF m \in Live THEN group.members[m].epoch ELSE 0
+    IN /\ p \in DOMAIN group.members[m].assigned => group.members[m].assigned[p] <= epoch
+       /\ p \in DOMAIN group.members[m].revoking => group.members[m].revoking[p] <= epoch
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Targets.                                                                *)
+(***************************************************************************)
+
+\* The target of the group epoch gives every member its share, and every
+\* partition to one member (M-TGT-01..04, A-RANGE-01, A-UHOM-04). So a new member
+\* is in it, or the epoch was bumped and the target is to come (M-HB-03).
+EveryCurrentTargetIsCompleteAndBalanced ==
+  Present # {} /\ group.assignmentEpoch = group.groupEpoch =>
+    /\ DOMAIN group.target = Present
+    /\ UNION {group.target[m] : m \in Present} = Existing(group.hashed)
+    /\ \A m, k \in Present :
+         /\ m # k => group.target[m] \cap group.target[k] = {}
+         /\ Cardinality(group.target[m]) <= Cardinality(group.target[k]) + 1
+
+\* The answer NONE to a heartbeat is sent, or waits for the log.
+IsAnswered(r) ==
+  \E y \in (replies' \cup WaitingAnswers') \ (replies \cup WaitingAnswers) :
+    y.to = r.from /\ y.error = "NONE"
+
+\* The next heartbeat after a topic has grown bumps the epoch, so that the next
+\* target has the new partitions (M-META-03, M-HB-04, M-EPOCH-03).
+EveryGrownTopicBumpsTheEpoch ==
+  [][\A r \in requests \ requests' :
+       CoordinatorHandlesHeartbeat /\ IsAnswered(r) =>
+         /\ group'.hashed = existing
+         /\ group.hashed # existing => group'.groupEpoch > group.groupEpoch]_vars
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -117,6 +156,46 @@ EveryInstanceMapsToItsMember ==
     /\ group.instances[i] \in Present
     /\ group.members[group.instances[i]].instanceId = i
 
+\* Whether a request of c, or a leave, ended or suspended the membership of m:
+\* its own, or that of a process with its instance id while m is away
+\* (M-LEAVE-02..05, M-STATIC-03).
+IsEndedByRequest(m) ==
+  \E r \in requests \ requests' :
+    \/ r.epoch < 0 /\ r.memberId = m
+    \/ /\ r.epoch = 0 /\ r.instanceId # ""
+       /\ r.instanceId = group.members[m].instanceId
+       /\ m \notin Live
+
+\* The rebalance timer ended the membership of m, which is present and has to
+\* revoke (M-TMR-02).
+IsTooSlowToRevoke(m) ==
+  /\ RebalanceTimerFires(m) \/ RebalanceTimerFiresEarly(m)
+  /\ m \in Live /\ group.members[m].state = "UNREVOKED"
+
+\* A membership ends, or is suspended, by its owner, or by a timer whose reason
+\* applies to the member. A live static member is not displaced.
+EveryMembershipEndsForAReason ==
+  [][\A m \in Present :
+       m \notin DOMAIN group'.members \/ (group'.members[m].epoch = -2 /\ m \in Live) =>
+       \/ IsEndedByRequest(m) \/ IsTooSlowToRevoke(m)
+       \/ SessionTimerFires(m) \/ SessionTimerFiresEarly(m)
+       \/ CoordinatorFailsOver]_vars
+
+\* A rebalance timer that fires ends only the membership of a member that is
+\* present and has to revoke (M-TMR-02, M-LEAVE-05).
+ARebalanceTimerFencesOnlyARevokingMember ==
+  [][\A m \in Present \ DOMAIN group'.members :
+       RebalanceTimerFires(m) \/ RebalanceTimerFiresEarly(m) =>
+         m \in Live /\ group.members[m].state = "UNREVOKED"]_vars
+
+\* A member that replaces another starts at epoch 0, whatever the other's was
+\* (M-STATIC-03, M-STATIC-10).
+EveryReplacementStartsAtZero ==
+  [][\A i \in DOMAIN group.instances \cap DOMAIN group'.instances :
+       group'.instances[i] # group.instances[i] =>
+         \/ group'.members[group'.instances[i]].previousEpoch = 0
+         \/ CoordinatorFailsOver]_vars
+
 \* Every member has its session timer, and no other id has one (M-TMR-01).
 EveryMemberHasASessionTimer == group.sessionTimers = Present
 
@@ -125,6 +204,21 @@ EveryMemberHasASessionTimer == group.sessionTimers = Present
 EveryRevokingMemberHasARebalanceTimer ==
   \A m \in Live : group.members[m].state = "UNREVOKED" =>
     m \in DOMAIN group.rebalanceTimers /\ group.rebalanceTimers[m] = group.members[m].epoch
+
+\* No other member that is present has a rebalance timer (M-TMR-04).
+OnlyRevokingMembersHaveARebalanceTimer ==
+  \A m \in DOMAIN group.rebalanceTimers \cap Live : group.members[m].state = "UNREVOKED"
+
+\* A member that is UNRELEASED after its heartbeat waits for a partition that
+\* another member holds (M-MS-03, M-REC-11, M-REC-21).
+EveryUnreleasedMemberWaitsForAnother ==
+  [][\A m \in DOMAIN group'.members :
+       LET after == group'.members[m]
+       IN /\ after.state = "UNRELEASED" /\ after.epoch = group'.assignmentEpoch
+          /\ m \in Present => group.members[m] # after
+          /\ CoordinatorHandlesHeartbeat
+          => \E k \in DOMAIN group'.members \ {m} :
+               Holding(group'.members[k]) \cap (Stored(group', m) \ DOMAIN after.assigned) # {}]_vars
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -146,6 +240,28 @@ AStaleHeartbeatChangesNothing ==
        /\ IsFromUnknownMember(r) \/ HasAnotherEpoch(r)
        => /\ group' = group /\ unreplicated' = unreplicated /\ log' = log
           /\ \A y \in replies' \ replies : y.error # "NONE"]_vars
+
+\* Another member has the instance id of the sender, so the sender was replaced.
+IsReplaced(id, inst) ==
+  inst # "" /\ inst \in DOMAIN group.instances /\ group.instances[inst] # id
+
+\* No request of a replaced member succeeds, whatever the API: it changes nothing,
+\* and the answer ends the old process (INV-FENCE-01, M-STATIC-02, M-STATIC-05,
+\* M-LEAVE-02). To join it must wait until the other is away.
+EveryReplacedMemberIsFenced ==
+  [][/\ \A r \in requests \ requests' :
+          /\ IsReplaced(r.memberId, r.instanceId)
+          /\ r.epoch = 0 => group.instances[r.instanceId] \in Live
+          => /\ group' = group
+             /\ \A y \in replies' \ replies :
+                  y.error \in {"FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID"}
+     /\ \A c \in Clients : IsReplaced(client[c].memberId, client[c].instanceId) =>
+          \A p \in client[c].owned : ~CommitIsAccepted(c, p)]_vars
+
+\* No answer NONE overtakes a batch that was appended before it (F-RT-16).
+NoAnswerOvertakesAnOpenBatch ==
+  [][\A y \in replies' \ replies :
+       y.error = "NONE" => unreplicated = << >> \/ AppendSucceeds]_vars
 
 \* The epoch in an answer NONE is stored and replicated (INV-KIP-10).
 EveryAnsweredEpochIsReplicated ==

@@ -79,6 +79,10 @@ Batch(g, answers) == [hard |-> Hard(g), answers |-> answers]
 \* The answers to an append that do not wait for it: none.
 SentAtOnce(answers) == {}
 
+\* Answers without a batch of their own wait for the open ones (F-RT-16). Errors
+\* do not wait (F-RT-07).
+WaitForOpenBatches(answers) == unreplicated # << >> /\ \A y \in answers : y.error = "NONE"
+
 \* The coordinator's memory becomes g; the answers are released as F-RT-04 says.
 UpdateGroup(g, answers) ==
   /\ group' = g
@@ -90,7 +94,7 @@ UpdateGroup(g, answers) ==
             /\ log' = Hard(g)
             /\ replies' = replies \cup answers
             /\ UNCHANGED unreplicated
-       [] unreplicated # << >> /\ \A y \in answers : y.error = "NONE" ->
+       [] WaitForOpenBatches(answers) ->
             /\ unreplicated' = [unreplicated EXCEPT ![Len(unreplicated)].answers = @ \cup answers]
             /\ UNCHANGED <<log, replies>>
        [] OTHER ->

@@ -71,6 +71,7 @@ Crashes     == {"ClientStarts", "ClientCrashes"}
 Leaves      == {"ClientStarts", "ClientLeaves"}
 GivingUp    == {"ClientStarts", "ClientGivesUp"}
 Stalls      == {"ClientStarts", "SessionTimerFiresEarly"}
+GivingUpAndCommits == GivingUp \cup {"ClientCommits"}
 TimersAndCommits == StartsAndCommits \cup TimerFaults
 SlowRevokes == {"ClientStarts", "RebalanceTimerFiresEarly"}
 CrashesAndSlowRevokes == Crashes \cup SlowRevokes
@@ -80,6 +81,9 @@ FailedWrites == {"ClientStarts", "AppendFails"}
 LostReplies == {"ClientStarts", "ReplyLost"}
 Growth      == {"ClientStarts", "TopicGrows"}
 FailedLeaves == {"ClientStarts", "ClientLeaves", "LeaveAppendFails"}
+Copies      == {"ClientStarts", "RequestDuplicated"}
+CopiesAndGrowth == Copies \cup Growth
+CopiesAndStalls == Copies \cup Stalls
 Changes     == {"ClientStarts", "ClientChangesInstance"}
 ChangesAndLeaves == {"ClientStarts", "ClientChangesInstance", "ClientLeavesPermanently"}
 

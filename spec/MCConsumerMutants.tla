@@ -54,6 +54,54 @@ LoadedEmpty(h, blocked) ==
 ExpiresWithoutBump(g, id, n) ==
   [WithoutMember(g, id, n) EXCEPT !.groupEpoch = g.groupEpoch]
 
+\* For MustBump: a new member does not bump the epoch (M-HB-03).
+NewMemberDoesNotBump(isNew, hashed, n) == hashed # n
+
+\* For MustBump: a grown topic does not bump the epoch (M-HB-04).
+GrownTopicDoesNotBump(isNew, hashed, n) == isNew
+
+\* For MayBeReplaced: another process takes the place of a member that is present
+\* (M-STATIC-02).
+PresentMayBeReplaced(m, isOwn) == m.epoch = -2 \/ ~isOwn
+
+\* For MayLeave: a process may leave for the one that replaced it (M-LEAVE-02).
+AnyProcessMayLeave(id, holder) == TRUE
+
+\* For AwayAssignment: a member that is away keeps its assignment epochs (M-PE-07).
+AwayKeepsEpochs(assigned) == assigned
+
+\* For WaitForOpenBatches: answers overtake open batches (F-RT-16).
+NoAnswerWaits(answers) == FALSE
+
+\* For Obtainable: a member cannot get back what it has just given up (M-REC-21).
+OnlyFreePartitions(g, m, wanted) == {p \in wanted : IsFree(g, p)}
+
+\* For RebalanceTimers: the timer is not cancelled when the member has revoked
+\* (M-TMR-04).
+RebalanceTimersStay(g, id, before, after) ==
+  IF after # before /\ after.state = "UNREVOKED"
+  THEN Put(g.rebalanceTimers, id, after.epoch) ELSE g.rebalanceTimers
+
+\* For IsArmedFor: a rebalance timer is for any epoch of its member (M-TMR-02).
+ArmedForAnyEpoch(m, epoch) == TRUE
+
+\* For EpochVerdict: the previous epoch passes, whatever the request owns
+\* (M-FENCE-04).
+AnyPreviousEpochIsCurrent(m, r) ==
+  IF r.epoch = m.epoch \/ r.epoch = m.previousEpoch THEN "known" ELSE "FENCED_MEMBER_EPOCH"
+
+\* For OlderEpochMayCommit: partitions to be revoked have no assignment epochs
+\* (M-PE-08). To revoke, the member needs a request with an epoch that is at least
+\* theirs, and its client keeps that epoch; so the check is redundant here, and its
+\* removal harmless.
+RevokingMayAlwaysCommit(m, epoch, p) ==
+  \/ p \in DOMAIN m.assigned /\ m.assigned[p] <= epoch
+  \/ p \in DOMAIN m.revoking
+
+\* For ReplacementEpoch: a replacement keeps the epoch of the member that is away
+\* (M-STATIC-03).
+KeepsItsEpoch(m) == m.epoch
+
 \* For ExpectsAnswer: a client never stops waiting (N-ERR-06).
 ExpectsAnswerForever(c) == TRUE
 

@@ -36,6 +36,11 @@ def sent_at_once(answers: frozenset[tuple[int, Reply]]) -> frozenset[tuple[int, 
     return frozenset()
 
 
+def waits_for_open_batches(is_open: bool, answers: frozenset[tuple[int, Reply]]) -> bool:
+    """Return whether answers without a batch of their own wait for the open ones (F-RT-16). Errors do not (F-RT-07)."""
+    return is_open and bool(answers) and all(reply.error == "NONE" for _, reply in answers)
+
+
 def awaited(number: int, log: Log) -> bool:
     """Return whether an answer to the client waits for a batch."""
     return any(to == number for batch in log.open for to, _ in batch.answers)
@@ -128,7 +133,7 @@ class ConsumerSystem:
                 updates.append((LOG, ("append", Batch(after.hard, answers - now))))
             else:
                 updates.append((LOG, ("store", after.hard)))
-        elif is_open and answers and all(reply.error == "NONE" for _, reply in answers):
+        elif waits_for_open_batches(is_open, answers):
             now = frozenset()
             updates.append((LOG, ("wait", answers)))
         updates += self._deliver(now, taken)

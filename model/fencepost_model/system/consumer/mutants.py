@@ -6,14 +6,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
 from ... import machines
 from ...consumer import ConsumerHeartbeat, Member
 from ...consumer import group as machine
 from ...consumer import heartbeat as heartbeats
+from ...consumer import leave as leaving
+from ...consumer.found import Found
 from ...consumer.group_step import GroupStep
 from ...consumer.reconcile import Context, Goal, reconcile
+from ...consumer.rows import without_epochs
+from ...consumer.state import REBALANCE, Timer
 from ...offsets import checks
 from . import closed
 from .coordinator import Coordinator, Result
@@ -114,6 +118,90 @@ def _expires_without_bump() -> Patches:
     return [(Coordinator, "expire_session", expire)]
 
 
+def _only_free_partitions(right: Reconcile, context: Context, member: Member, goal: Goal) -> Member:
+    """A member cannot get back what it has just given up (M-REC-21)."""
+    has_revoked = goal.owned is not None and goal.owned.isdisjoint(without_epochs(member.revoking))
+    return right(context, member._replace(revoking=()) if has_revoked else member, goal)
+
+
+def _new_member_does_not_bump() -> Patches:
+    """A new member does not bump the epoch (M-HB-03)."""
+    right = heartbeats.maybe_bump_group_epoch
+    return [(heartbeats, "maybe_bump_group_epoch", lambda t, members, bump: right(t, members, False))]
+
+
+def _present_may_be_replaced() -> Patches:
+    """Another process takes the place of a member that is present (M-STATIC-02)."""
+    right = heartbeats.find_member
+
+    def find_member(t: GroupStep, body: ConsumerGroupHeartbeatRequest, member_id: str) -> Found:
+        mapped = None if body.instance_id is None else t.group.held_by(body.instance_id)
+        holder = None if mapped in (None, member_id) else t.group.member(mapped)
+        if body.member_epoch == 0 and holder is not None:
+            return heartbeats.replace_member(t, holder, member_id)
+        return right(t, body, member_id)
+
+    return [(heartbeats, "find_member", find_member)]
+
+
+def _any_process_may_leave() -> Patches:
+    """A process may leave for the one that replaced it (M-LEAVE-02)."""
+    right = leaving.find_leaving_member
+
+    def find_leaving_member(t: GroupStep, member_id: str, instance: str | None) -> Member:
+        mapped = None if instance is None else t.group.held_by(instance)
+        return right(t, mapped or member_id, instance)
+
+    return [(leaving, "find_leaving_member", find_leaving_member)]
+
+
+def _rebalance_timers_stay() -> Patches:
+    """The rebalance timer is not cancelled when the member has revoked (M-TMR-04)."""
+    right = heartbeats.bump_and_reconcile
+
+    def bump_and_reconcile(t: GroupStep, *args: Any, **options: Any) -> tuple[Member, bool]:
+        after = right(t, *args, **options)
+        timer = Timer(REBALANCE, after[0].member_id)
+        if t.armed.get(timer, 0) is None:
+            del t.armed[timer]
+        return after
+
+    return [(heartbeats, "bump_and_reconcile", bump_and_reconcile)]
+
+
+def _any_previous_epoch_is_current() -> Patches:
+    """The previous epoch passes, whatever the request owns (M-FENCE-04)."""
+    right = heartbeats.validate_member_epoch
+
+    def validate_member_epoch(t: GroupStep, member: Member, body: ConsumerGroupHeartbeatRequest) -> None:
+        if body.member_epoch != member.previous:
+            right(t, member, body)
+
+    return [(heartbeats, "validate_member_epoch", validate_member_epoch)]
+
+
+def _revoking_may_always_commit() -> Patches:
+    """Partitions to be revoked have no assignment epochs (M-PE-08)."""
+    right = checks._held_since
+
+    def held_since(member: Member, by: checks.Committer) -> bool:
+        unbounded = tuple((topic, number, 0) for topic, number, _ in member.revoking)
+        return right(member._replace(revoking=unbounded), by)
+
+    return [(checks, "_held_since", held_since)]
+
+
+def _keeps_its_epoch() -> Patches:
+    """A replacement keeps the epoch of the member that is away (M-STATIC-03)."""
+    right = heartbeats.replace_member
+
+    def replace_member(t: GroupStep, old: Member, member_id: str) -> Found:
+        found = right(t, old, member_id)
+        return found._replace(member=found.member._replace(epoch=old.epoch))
+
+    return [(heartbeats, "replace_member", replace_member)]
+
+
 CONSUMER_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "Obtainable <- TakesHeldPartitions": _reconciles(_takes_held_partitions),
     "MustRevoke <- NeverMustRevoke": _reconciles(_never_must_revoke),
@@ -129,5 +217,17 @@ CONSUMER_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "SentAtOnce <- AllSentAtOnce": _patch(closed, "sent_at_once", lambda answers: answers),
     "Loaded <- LoadedEmpty": _patch(Coordinator, "load", lambda self, hard, blocked: Group()),
     "SessionExpired <- ExpiresWithoutBump": _expires_without_bump,
+    "Obtainable <- OnlyFreePartitions": _reconciles(_only_free_partitions),
+    "MustBump <- NewMemberDoesNotBump": _new_member_does_not_bump,
+    "MustBump <- GrownTopicDoesNotBump": _patch(GroupStep, "same_metadata", lambda self, topics: True),
+    "MayBeReplaced <- PresentMayBeReplaced": _present_may_be_replaced,
+    "MayLeave <- AnyProcessMayLeave": _any_process_may_leave,
+    "AwayAssignment <- AwayKeepsEpochs": _patch(leaving, "without_assignment_epochs", lambda member: member.assigned),
+    "WaitForOpenBatches <- NoAnswerWaits": _patch(closed, "waits_for_open_batches", lambda is_open, answers: False),
+    "RebalanceTimers <- RebalanceTimersStay": _rebalance_timers_stay,
+    "IsArmedFor <- ArmedForAnyEpoch": _patch(machine, "expired_member", lambda t, step: t.group.member(step.member_id)),
+    "EpochVerdict <- AnyPreviousEpochIsCurrent": _any_previous_epoch_is_current,
+    "OlderEpochMayCommit <- RevokingMayAlwaysCommit": _revoking_may_always_commit,
+    "ReplacementEpoch <- KeepsItsEpoch": _keeps_its_epoch,
     "ExpectsAnswer <- ExpectsAnswerForever": _patch(closed, "expects_answer", lambda endpoint, waits: True),
 }

@@ -117,6 +117,25 @@ def only_holders_commit(system: ConsumerSystem) -> Iterable[Part]:
         yield Invariant("OnlyHoldersCommit", (system.hard, system.replicated, view), holds)
 
 
+def no_commit_is_older_than_its_grant(system: ConsumerSystem) -> Iterable[Part]:
+    """Every accepted commit is for a partition that its member has had at least since the epoch of the commit, so no
+    other member has committed in between (M-PE-08)."""
+
+    def holds(hard: Hard, client: Client) -> bool:
+        member = of_client(hard, client)
+        if member is None or client.epoch == member.epoch:
+            return True
+        held_since = dict(member.assigned | member.revoking)
+        return all(
+            held_since.get(partition, client.epoch + 1) <= client.epoch
+            or not can_commit(system, hard, client, partition)
+            for partition in client.owned
+        )
+
+    for view in system.members:
+        yield Invariant("NoCommitIsOlderThanItsGrant", (system.hard, view), holds)
+
+
 def every_holder_may_commit(system: ConsumerSystem) -> Iterable[Part]:
     """A client in step is not refused, with the previous epoch either (M-PE-08)."""
 
@@ -181,7 +200,135 @@ def the_first_member_need_not_wait(system: ConsumerSystem) -> Iterable[Part]:
 
 
 def _assignment_epochs_are_reached(_: Hard, __: str, member: Member) -> bool:
-    return all(epoch <= member.epoch for _, epoch in member.assigned | member.revoking)
+    return all(epoch <= max(member.epoch, 0) for _, epoch in member.assigned | member.revoking)
+
+
+def _current_target_is_complete_and_balanced(system: ConsumerSystem, hard: Hard) -> bool:
+    if not hard.members or hard.assignment_epoch != hard.group_epoch:
+        return True
+    target = dict(hard.target)
+    sizes = [len(partitions) for partitions in target.values()]
+    given = [partition for partitions in target.values() for partition in partitions]
+    complete = target.keys() == dict(hard.members).keys() and {*given} == {*system.config.partitions[: hard.hashed]}
+    return complete and len(given) == len({*given}) and max(sizes) - min(sizes) <= 1
+
+
+def every_current_target_is_complete_and_balanced(system: ConsumerSystem) -> Iterable[Part]:
+    """The target of the group epoch gives every member its share, and every partition to one member (M-TGT-01 to 04).
+    So a new member is in it, or the epoch was bumped and the target is to come (M-HB-03)."""
+    promise = "EveryCurrentTargetIsCompleteAndBalanced"
+    yield Invariant(promise, (system.hard,), lambda hard: _current_target_is_complete_and_balanced(system, hard))
+
+
+def every_grown_topic_bumps_the_epoch(system: ConsumerSystem) -> Iterable[Part]:
+    """The next heartbeat after a topic has grown bumps the epoch, so that the next target has the new partitions
+    (M-META-03, M-HB-04, M-EPOCH-03)."""
+    for number, endpoint in enumerate(system.endpoints):
+
+        def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...], number: int = number) -> bool:
+            (hard, log, endpoint, existing), (hard2, log2, lane2, _existing) = before, after
+            new = _answers(number, log2, lane2) - _answers(number, log, endpoint)
+            if all(reply.error != "NONE" for reply in new):
+                return True
+            grown = hard.hashed != existing
+            return bool(hard2.hashed == existing and (not grown or hard2.group_epoch > hard.group_epoch))
+
+        reads = (system.hard, LOG, endpoint, system.existing)
+        yield StepInvariant("EveryGrownTopicBumpsTheEpoch", reads, holds, HEARTBEAT, (endpoint,))
+
+
+TIMER_FIRES: Final = {
+    "session": frozenset({"SessionTimerFires", "SessionTimerFiresEarly"}),
+    "rebalance": frozenset({"RebalanceTimerFires", "RebalanceTimerFiresEarly"}),
+}
+
+
+def _ended(before: Hard, after: Hard) -> list[tuple[str, Member]]:
+    """Return the members whose membership the step ended or suspended."""
+    stay = dict(after.members)
+    return [
+        (name, member)
+        for name, member in before.members
+        if name not in stay or (stay[name].epoch == AWAY and member.epoch != AWAY)
+    ]
+
+
+def _is_slow_to_revoke(member: Member) -> bool:
+    return member.epoch >= 0 and member.state == "UNREVOKED"
+
+
+def every_membership_ends_for_a_reason(system: ConsumerSystem) -> Iterable[Part]:
+    """A membership ends, or is suspended, by its owner, or by a timer whose reason applies to the member (M-LEAVE-02 to
+    05, M-STATIC-03, M-TMR-02). A live static member is not displaced."""
+    promise = "EveryMembershipEndsForAReason"
+
+    def by_itself(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        action = label[0]
+        if action.startswith("CoordinatorHandles") or action == "CoordinatorFailsOver":
+            return True
+        return all(
+            label[1:2] == (name,)
+            and (
+                action in TIMER_FIRES["session"] or (action in TIMER_FIRES["rebalance"] and _is_slow_to_revoke(member))
+            )
+            for name, member in _ended(before[0], after[0])
+        )
+
+    def by_request(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        handled = _handled_requests(before[1], after[1])
+        leaves = {request.member_id for request in handled if request.epoch < 0}
+        returns = {request.instance for request in handled if request.epoch == 0} - {""}
+        return all(
+            name in leaves or (member.instance in returns and member.epoch == AWAY)
+            for name, member in _ended(before[0], after[0])
+        )
+
+    yield StepInvariant(promise, (system.hard,), by_itself, changed=(system.hard,))
+    handles = frozenset({"CoordinatorHandlesHeartbeat", "CoordinatorHandlesLeave"})
+    for endpoint in system.endpoints:
+        yield StepInvariant(promise, (system.hard, endpoint), by_request, handles, (endpoint,))
+
+
+def a_rebalance_timer_fences_only_a_revoking_member(system: ConsumerSystem) -> Iterable[Part]:
+    """A rebalance timer that fires ends only the membership of a member that is present and has to revoke (M-TMR-02,
+    M-LEAVE-05)."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        return all(_is_slow_to_revoke(member) for _, member in _ended(before[0], after[0]))
+
+    promise = "ARebalanceTimerFencesOnlyARevokingMember"
+    yield StepInvariant(promise, (system.hard,), holds, TIMER_FIRES["rebalance"], (system.hard,))
+
+
+def every_replacement_starts_at_zero(system: ConsumerSystem) -> Iterable[Part]:
+    """A member that replaces another starts at epoch 0, whatever the other's was (M-STATIC-03, M-STATIC-10)."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        known, members = dict(before[0].instances), dict(after[0].members)
+        return all(
+            known.get(instance, name) == name or members[name].previous == 0 for instance, name in after[0].instances
+        )
+
+    yield StepInvariant("EveryReplacementStartsAtZero", (system.hard,), holds, HEARTBEAT, (system.hard,))
+
+
+def every_unreleased_member_waits_for_another(system: ConsumerSystem) -> Iterable[Part]:
+    """A member that is UNRELEASED after its heartbeat waits for a partition that another member holds (M-MS-03,
+    M-REC-11, M-REC-21)."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        known, hard = dict(before[0].members), after[0]
+        target = dict(hard.target)
+        for name, member in hard.members:
+            if member == known.get(name) or member.state != "UNRELEASED" or member.epoch != hard.assignment_epoch:
+                continue
+            others = (holding(other) for each, other in hard.members if each != name)
+            waits_for = target.get(name, NO_PARTITIONS) - names(member.assigned)
+            if not waits_for.intersection(frozenset[str]().union(*others)):
+                return False
+        return True
+
+    yield StepInvariant("EveryUnreleasedMemberWaitsForAnother", (system.hard,), holds, HEARTBEAT, (system.hard,))
 
 
 def _has_its_target(hard: Hard, name: str, member: Member) -> bool:
@@ -199,6 +346,11 @@ def _every_instance_maps_to_its_member(hard: Hard) -> bool:
 def _unrevoked_have_timers(group: Group) -> bool:
     timers = dict(group.rebalance_timers)
     return all(member.state != "UNREVOKED" or timers.get(name) == member.epoch for name, member in live(group.hard))
+
+
+def _only_unrevoked_have_timers(group: Group) -> bool:
+    timers = dict(group.rebalance_timers)
+    return all(name not in timers or member.state == "UNREVOKED" for name, member in live(group.hard))
 
 
 # ---- requests and answers -------------------------------------------------------------------------------------------
@@ -235,6 +387,51 @@ def a_stale_heartbeat_changes_nothing(system: ConsumerSystem) -> Iterable[Part]:
 
     for endpoint in system.endpoints:
         yield StepInvariant("AStaleHeartbeatChangesNothing", (GROUP, LOG, endpoint), holds, HEARTBEAT, (endpoint,))
+
+
+def is_replaced(hard: Hard, member_id: str, instance: str) -> bool:
+    """Return whether another member has the instance id of this one."""
+    return dict(hard.instances).get(instance, member_id) != member_id if instance else False
+
+
+def every_replaced_member_is_fenced(system: ConsumerSystem) -> Iterable[Part]:
+    """No request of a replaced member succeeds, whatever the API, and the answer ends the old process (INV-FENCE-01,
+    M-STATIC-02, M-STATIC-05, M-LEAVE-02). To join it must wait until the other is away."""
+    promise = "EveryReplacedMemberIsFenced"
+
+    def must_be_refused(hard: Hard, request: Heartbeat) -> bool:
+        if not is_replaced(hard, request.member_id, request.instance):
+            return False
+        return request.epoch != 0 or dict(hard.members)[dict(hard.instances)[request.instance]].epoch >= 0
+
+    def is_refused(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        (group, endpoint), (group2, lane2) = before, after
+        if not any(must_be_refused(group.hard, request) for request in _handled_requests(endpoint, lane2)):
+            return True
+        errors = {reply.error for reply in lane2.replies - endpoint.replies}
+        return bool(group == group2 and errors <= {"FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID"})
+
+    def may_not_commit(hard: Hard, client: Client) -> bool:
+        return not is_replaced(hard, client.member_id, client.instance) or not any(
+            can_commit(system, hard, client, partition) for partition in client.owned
+        )
+
+    handles = frozenset({"CoordinatorHandlesHeartbeat", "CoordinatorHandlesLeave"})
+    for endpoint, view in zip(system.endpoints, system.members, strict=True):
+        yield StepInvariant(promise, (GROUP, endpoint), is_refused, handles, (endpoint,))
+        yield Invariant(promise, (system.hard, view), may_not_commit)
+
+
+def no_answer_overtakes_an_open_batch(system: ConsumerSystem) -> Iterable[Part]:
+    """No answer NONE overtakes a batch that was appended before it (F-RT-16)."""
+
+    def holds(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        if label[0] == "AppendSucceeds" or not before[0]:
+            return True
+        return all(reply.error != "NONE" for reply in after[1].replies - before[1].replies)
+
+    for endpoint in system.endpoints:
+        yield StepInvariant("NoAnswerOvertakesAnOpenBatch", (system.open, endpoint), holds, changed=(endpoint,))
 
 
 def every_answered_epoch_is_replicated(system: ConsumerSystem) -> Iterable[Part]:
@@ -357,6 +554,15 @@ CATALOGUE: Final[dict[str, Property]] = {
     "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
     "OnlyHoldersCommit": only_holders_commit,
     "EveryHolderMayCommit": every_holder_may_commit,
+    "NoCommitIsOlderThanItsGrant": no_commit_is_older_than_its_grant,
+    "EveryCurrentTargetIsCompleteAndBalanced": every_current_target_is_complete_and_balanced,
+    "EveryGrownTopicBumpsTheEpoch": every_grown_topic_bumps_the_epoch,
+    "EveryMembershipEndsForAReason": every_membership_ends_for_a_reason,
+    "ARebalanceTimerFencesOnlyARevokingMember": a_rebalance_timer_fences_only_a_revoking_member,
+    "EveryReplacementStartsAtZero": every_replacement_starts_at_zero,
+    "EveryUnreleasedMemberWaitsForAnother": every_unreleased_member_waits_for_another,
+    "EveryReplacedMemberIsFenced": every_replaced_member_is_fenced,
+    "NoAnswerOvertakesAnOpenBatch": no_answer_overtakes_an_open_batch,
     # INV-KIP-03
     "EpochsAreOrdered": _of_hard("EpochsAreOrdered", _epochs_are_ordered),
     "NoEpochDecreases": no_epoch_decreases,
@@ -364,7 +570,7 @@ CATALOGUE: Final[dict[str, Property]] = {
     "TheFirstMemberNeedNotWait": the_first_member_need_not_wait,
     # INV-KIP-16
     "NoAssignmentEpochIsNewerThanItsMember": _of_members(
-        "NoAssignmentEpochIsNewerThanItsMember", _assignment_epochs_are_reached
+        "NoAssignmentEpochIsNewerThanItsMember", _assignment_epochs_are_reached, also_away=True
     ),
     # INV-KIP-02
     "NoPartitionIsBothAssignedAndRevoked": _of_members(
@@ -387,6 +593,10 @@ CATALOGUE: Final[dict[str, Property]] = {
     ),
     # M-TMR-02, LIV-08
     "EveryRevokingMemberHasARebalanceTimer": _of_group("EveryRevokingMemberHasARebalanceTimer", _unrevoked_have_timers),
+    # M-TMR-04
+    "OnlyRevokingMembersHaveARebalanceTimer": _of_group(
+        "OnlyRevokingMembersHaveARebalanceTimer", _only_unrevoked_have_timers
+    ),
     "AStaleHeartbeatChangesNothing": a_stale_heartbeat_changes_nothing,
     "EveryAnsweredEpochIsReplicated": every_answered_epoch_is_replicated,
     "EveryChangedAssignmentIsAnswered": every_changed_assignment_is_answered,
