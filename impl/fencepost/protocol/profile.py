@@ -291,6 +291,7 @@ class Profile:
         "V-55",
         "V-74",
         "V-77",
+        "O-COMMIT-36",
         says="before 4.3 the epoch at which a member got a partition is not stored",
     )
     old_describe_without_pending: bool = switch(

@@ -81,8 +81,9 @@ def _stored_id(profile: Profile, body: OffsetCommitRequest | TxnOffsetCommitRequ
     an offset with an expiry time, has no field for it (F-REC-20)."""
     if _expires(body, 0) != _FOREVER and not profile.fault_expiring_offset_keeps_topic_id:
         return ZERO_ID
-    transactional = isinstance(body, TxnOffsetCommitRequest)
-    without = profile.old_transactions_without_topic_ids if transactional else profile.old_no_topic_ids
+    if profile.old_no_topic_ids:
+        return ZERO_ID
+    without = isinstance(body, TxnOffsetCommitRequest) and profile.old_transactions_without_topic_ids
     return ZERO_ID if without else each.topic_id
 
 
