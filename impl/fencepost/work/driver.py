@@ -84,6 +84,7 @@ class Driver:
         self._inbox: list[MemberEvent] = []
         self._poller: asyncio.TimerHandle | None = None
         self._running = False
+        self._closing = False
 
     # --- the program's calls ---
 
@@ -102,9 +103,11 @@ class Driver:
         return SubscribeRegex(self._clock(), topics.pattern)
 
     async def close(self, option: CloseOption) -> None:
-        """Leave and end. Waits for the listener without limit, and a short time for the response to the leave."""
+        """Leave and end. Waits for the listener without limit, and a short time for the response to the leave. There
+        are no more polls: each could call the listener again, and a slow listener would delay the leave for ever."""
         if not self._running:
             return
+        self._closing = True
         if self._poller is not None:
             self._poller.cancel()
         await self._listened()
@@ -167,7 +170,7 @@ class Driver:
     def _poll(self) -> None:
         while self._inbox and self._idle:
             self._feed(self._inbox.pop(0))
-        if self._running and self._idle and self.failure is None:
+        if self._running and not self._closing and self._idle and self.failure is None:
             self._feed(Poll(self._clock()))
 
     def _feed(self, event: MemberEvent) -> None:

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from types import TracebackType
 from typing import Final, Literal, TypeAlias, TypedDict
+from weakref import WeakSet
 
 from fencepost.member.consumer import ConsumerMember, ConsumerState
 from fencepost.member.events import Call, CloseOption, Failure
@@ -70,6 +71,7 @@ class Worker:
         self._callbacks = callbacks
         self._driver: Driver | None = None
         self._share: Share | None = None  #: the newest
+        self._shares: WeakSet[Share] = WeakSet()  #: all that the program may still work on
         self._fresh: Share | None = None  #: the newest, if the program has not got it yet
         self._working = False  #: the body of the loop runs
         self._closing = False
@@ -271,8 +273,13 @@ class Worker:
             raise WorkerFailed(failure)
 
     def _over(self, *, lost: bool) -> None:
+        """End the newest share; the others have ended. ``lost``: the worker has lost everything, also the partitions of
+        earlier shares that its program still works on."""
         if self._share is not None:
             self._share.end(lost=lost)
+        if lost:
+            for earlier in self._shares:
+                earlier.end(lost=True)
 
     async def _listens(self, call: Call, partitions: tuple[TopicPartition, ...]) -> None:
         named = frozenset(partitions)
@@ -302,6 +309,7 @@ class Worker:
             return
         self._over(lost=False)
         self._share = self._fresh = Share(self, owned, gained)
+        self._shares.add(self._share)
 
 
 async def _tell(told: Told | None, partitions: frozenset[TopicPartition]) -> None:

@@ -11,12 +11,15 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from functools import cache
 from random import Random
-from typing import Final
+from typing import Final, Unpack
 
 from fencepost import GroupBroker, Settings, Topic
+from fencepost.aio.inside import Inside
 from fencepost.remote import Groups
 from fencepost.store import StoreError
 from fencepost.work import Worker
+from fencepost.work.worker import Options as WorkerOptions
+from fencepost.work.worker import worker_of
 from fencepost_server.node import Node
 from fencepost_server.options import Address, Limits, Options
 from fencepost_server.restore import restore
@@ -24,6 +27,7 @@ from fencepost_server.security.sasl import Users
 from fencepost_server.server import Server
 
 from .certificates import NAME, contexts
+from .link import FaultyLink, Trouble
 from .network import Network
 from .store import FaultyStore
 from .worker_plan import PASSWORD, USER, Plan
@@ -41,6 +45,8 @@ SETTINGS: Final = Settings(
     group_consumer_heartbeat_interval_ms=500,
     group_consumer_min_heartbeat_interval_ms=100,
 )
+#: how long a late request may have effects, until the heartbeat of its member
+_LATE_S: Final = SESSION_MS / 1_000
 _SERVER: Final = ("server", 9092)
 _PROXY: Final = (NAME, 9092)
 
@@ -60,6 +66,7 @@ class FaultyBroker:
         self._groups: GroupBroker | None = None
         self._server: Server | None = None
         self._network: Network | None = None
+        self._links: dict[Worker, FaultyLink] = {}
 
     # its life
 
@@ -105,6 +112,8 @@ class FaultyBroker:
         if self._network is not None:
             await self._network.stop()
         await self._stop()
+        for link in self._links.values():
+            link.end()
 
     def become_calm(self) -> None:
         """From now on, nothing fails."""
@@ -122,7 +131,7 @@ class FaultyBroker:
     async def connect(self, stack: AsyncExitStack) -> Callable[..., Worker]:
         """Return the function that creates a worker."""
         if not self._plan.remote:
-            return self._running.worker
+            return self._within
         security = self._plan.security
         faults, random = self._plan.network, Random(self._random.random())
         self._network = Network(_PROXY, _SERVER, faults, random, opaque=security.tls)
@@ -132,6 +141,18 @@ class FaultyBroker:
         groups = await stack.enter_async_context(Groups(f"{_PROXY[0]}:{_PROXY[1]}", tls=tls, sasl=security.sasl))
         self._network.calm = False
         return groups.worker
+
+    def _within(self, group_id: str, topics: list[str], **options: Unpack[WorkerOptions]) -> Worker:
+        groups = self._running
+        link = FaultyLink(Inside(groups.request, lambda: groups.topics, groups.gone))
+        worker = worker_of(link, group_id, topics, options)
+        self._links[worker] = link
+        return worker
+
+    def trouble(self, worker: Worker) -> None:
+        """Let the link of a worker in this process fail for a while."""
+        trouble = self._random.choice((Trouble.CUT, Trouble.SILENT, Trouble.LATE_ANSWERS))
+        self._links[worker].fail(trouble, self._random.choice((0.3, 2.2, 3.5)), self._random.choice((0.2, 0.9)))
 
     def has_member(self, member_id: str) -> bool:
         """Whether it has the member in the group."""
@@ -176,6 +197,10 @@ class FaultyBroker:
             return
         self._topics = [Topic("t", b"t" * 16, 6)]
         self._running.set_topics(self._topics)
+
+    def heard_late(self) -> bool:
+        """Whether the network has just delivered a request whose client had given it up."""
+        return self._network is not None and asyncio.get_running_loop().time() < self._network.late_s + _LATE_S
 
     @property
     def has_network(self) -> bool:

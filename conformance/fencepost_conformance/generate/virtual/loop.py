@@ -28,7 +28,7 @@ from async_solipsism.selector import Selector
 from async_solipsism.socket import Socket
 
 #: after this time (seconds of virtual time) a schedule waits for something that never happens
-LIMIT_S = 7_200.0
+LIMIT_S = 1_800.0
 _FOREVER_S = 24 * 3_600  # the longest time that asyncio waits in one round
 _LOGGERS = ("fencepost", "fencepost_server")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from dataclasses import dataclass, field
+from math import inf
 from random import Random
 
 from .broken import Broken
@@ -58,6 +59,7 @@ class Network:
         self._opaque = opaque
         self.calm = False
         self.broken: Broken | None = None
+        self.late_s = -inf  #: the last time of a request whose client had closed the connection before it arrived
         self._at, self._to = at, to
         self._faults = faults
         self._random = random
@@ -118,6 +120,8 @@ class Network:
                 await asyncio.sleep(self._delay())
                 if not data or (not self.calm and self._random.random() < self._faults.lose):
                     return
+                if requests and source._eof:  # type: ignore[attr-defined]  # at_eof() is false while bytes are left
+                    self.late_s = asyncio.get_running_loop().time()
                 if not self._opaque:
                     self._note(pair, data[_SIZE_BYTES:], requests)
                 sink.write(data)

@@ -138,13 +138,19 @@ class Programs:
         for other in self.running:
             if other is program or not other.works_on & share.partitions or other.share is None or other.share.lost:
                 continue
-            if self._broker.has_member(other.worker.member_id):
+            if not self._broker.has_member(program.worker.member_id):
+                self._seen["removed member begins"] += 1  # it has not heard of it yet
+            elif self._broker.has_member(other.worker.member_id):
                 if self._plan.static_classic and self._plan.remote:
                     self._seen["overlap of a static member"] += 1
                     continue
+                if self._broker.heard_late():
+                    self._seen["overlap after a late request"] += 1
+                    continue
                 both = sorted(other.works_on & share.partitions)[0]
                 raise Broken(f"{program.name} begins with {both} while {other.name} works on it")
-            self._seen["overlap after removal"] += 1
+            else:
+                self._seen["overlap after removal"] += 1
         program.share, program.works_on = share, share.partitions
 
     async def _commit(self, program: Program, share: Share) -> None:

@@ -2,7 +2,8 @@
 
 The guarantees that are checked, under every failure:
 
-- While a worker works on a partition and the coordinator has it as a member, no other worker begins with the partition.
+- While a worker works on a partition and the coordinator has it as a member, no other member begins with the partition,
+  unless a request has just arrived that its client had given up (docs/divergences.md).
   Static classic members over the port are an exception, as in Kafka: a member whose JoinGroup comes after the rebalance
   timeout stays in the group, and the leader does not learn which partitions it owns.
 - A commit that returned is durable. Once another worker has committed a partition, no commit of an earlier share of it
@@ -83,6 +84,8 @@ class Schedule:
             kinds += ["leave", "crash", "cancel", "return"]
         if self._broker.has_network:
             kinds += ["cut", "cut"]
+        elif program is not None:
+            kinds += ["trouble", "trouble"]
         if self.plan.security.tls:
             kinds += ["strange certificate"]
         kind = random.choice(kinds)
@@ -101,6 +104,8 @@ class Schedule:
             await self._broker.show_strange_certificate()
         elif kind == "cut":
             self._broker.cut()
+        elif kind == "trouble" and program is not None:
+            self._broker.trouble(program.worker)
         elif program is not None:
             await self._dismiss(program, kind, worker)
 
