@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from struct import Struct
-from typing import Any, Final
+from typing import Final
 
 from kio.schema.errors import ErrorCode as Code
 
@@ -27,7 +27,7 @@ from fencepost.wire.frames import (
     response_schema,
     write_response,
 )
-from fencepost_server.apis.call import Call
+from fencepost_server.apis.call import Answer, Call, Values
 from fencepost_server.apis.elsewhere import anywhere, elsewhere
 from fencepost_server.apis.groups import Answered, in_version
 from fencepost_server.apis.login import bare_message
@@ -140,7 +140,7 @@ class Dispatch:
         def answer() -> bytes | None:
             failure = done.exception()
             if failure is None:
-                values = in_version(done.result(), version)
+                values: Answer = in_version(done.result(), version)
             else:
                 header = read_request_header(frame)
                 values = _refused(api, Call(node, header, session), read_request(header, frame), failure)
@@ -159,7 +159,7 @@ class Dispatch:
         values = refusal(call, read_request(header, frame), Code(int(code)))
         return _written(header.api, header.api_version, header.correlation_id, values)
 
-    async def _handled(self, api: Api, call: Call, request: Any) -> Any:
+    async def _handled(self, api: Api, call: Call, request: object) -> Answer | None:
         try:
             if not self.node.leads and not anywhere(api.name, request):
                 return elsewhere(call, request)
@@ -188,7 +188,7 @@ def _begun(key: int, version: int) -> tuple[Api, ReadBody, bool] | None:
     return None if read is None else (api, read, request_schema(api.name, version).__flexible__)
 
 
-def _out_of_turn(call: Call, request: Any) -> Any:
+def _out_of_turn(call: Call, request: object) -> Values:
     """The values of the answer to a request that interrupts a login. As in Kafka, the answer is empty if it has no
     error code."""
     try:
@@ -197,7 +197,7 @@ def _out_of_turn(call: Call, request: Any) -> Any:
         return {}
 
 
-def _refused(api: Api, call: Call, request: Any, failure: BaseException) -> Any:
+def _refused(api: Api, call: Call, request: object, failure: BaseException) -> Values:
     """The values of the answer to a request whose handling raised ``failure``."""
     if isinstance(failure, AppendError | StoreError):
         _log.error("%s of %s rejected: %s", api.name, call.header.client_id, failure)
@@ -213,10 +213,10 @@ def _refused(api: Api, call: Call, request: Any, failure: BaseException) -> Any:
     return refusal(call, request, Code.unknown_server_error)
 
 
-def _written(api: str, version: int, correlation_id: int, values: Any) -> bytes:
+def _written(api: str, version: int, correlation_id: int, values: Answer) -> bytes:
     """The frame of an answer."""
-    kind: Any = type(values)
-    write = body_writer(api, version, kind) if hasattr(values, "__dataclass_fields__") else None
+    kind: type = type(values)
+    write = None if isinstance(values, Mapping) else body_writer(api, version, kind)
     if write is not None:
         try:
             return write(values, correlation_id)

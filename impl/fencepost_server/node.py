@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from typing import Any
 
 from fencepost.aio.broker import wall_clock_ms
 from fencepost.host.lookup import Endpoint
@@ -224,7 +223,7 @@ class Node:
             if isinstance(answer, WriteTxnMarkerResponse) and answer.error_code is not ErrorCode.NONE:
                 raise MarkerRefused(f"a partition of the offsets topic rejected a marker with {answer.error_code.name}")
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> dict[str, int]:
         """Return the number of topics and the size of their data."""
         return {"topics": len(self.topics.by_name), "data_bytes": self.data_bytes}
 

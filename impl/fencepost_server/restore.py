@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from fencepost.codec.errors import CodecError
 from fencepost.codec.layout import NEWEST
@@ -37,7 +37,16 @@ async def restore(node: Node) -> None:
         raise StoreError(f"the stored data cannot be read: {reason}") from None
 
 
-async def _topic(node: Node, name: str, row: Mapping[str, Any], states: Mapping[str, str]) -> None:
+class _StoredTopic(TypedDict):
+    """``ends``: of partitions whose first records were deleted."""
+
+    id: str
+    partitions: int
+    config: dict[str, str]
+    ends: dict[str, tuple[int, int]]
+
+
+async def _topic(node: Node, name: str, row: _StoredTopic, states: Mapping[str, str]) -> None:
     topic = node.topics.create(name, row["partitions"], row["config"], bytes.fromhex(row["id"]))
     for log in topic.logs:
         if (state := states.get(producers_key(topic, log.index))) is not None:

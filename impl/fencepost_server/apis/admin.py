@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final, TypedDict
 from uuid import uuid4
 
 from kio.schema.errors import ErrorCode as Code
 
 from fencepost.protocol.kafka_names import GROUP_SETTINGS, broker_rows, group_config, group_rows
 from fencepost.protocol.settings import Settings
-from fencepost_server.apis.call import Call, rows, uuid_bytes
+from fencepost_server.apis.call import Call, Values, rows, uuid_bytes
 from fencepost_server.apis.metadata import cluster_right
+from fencepost_server.apis.requests import (
+    ConfigChange,
+    CreatePartitionsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeConfigsRequest,
+    DescribedResource,
+    IncrementalAlterConfigsRequest,
+    ListConfigResourcesRequest,
+    NewTopic,
+)
 from fencepost_server.data.producers import Refused
 from fencepost_server.data.topics import Topic, name_fault
 from fencepost_server.security.acl import Operation, Resource
@@ -29,13 +41,53 @@ _BY_ID_SINCE: Final = 6
 _KINDS_SINCE: Final = 1
 
 
-async def create_topics(call: Call, request: Any) -> Any:
+class _Error(TypedDict, total=False):
+    error_code: Code
+    error_message: str | None
+
+
+class _NamedResult(_Error, total=False):
+    name: str
+
+
+class _CreatedTopic(_NamedResult, total=False):
+    """``topic_config_error_code``: why the numbers and settings are missing."""
+
+    topic_id: bytes
+    num_partitions: int
+    replication_factor: int
+    configs: Sequence[Values]
+    topic_config_error_code: Code
+
+
+class _DeletedTopic(_Error, total=False):
+    name: str | None
+    topic_id: bytes
+
+
+class _Resource(_Error, total=False):
+    """A resource that has settings: its type, by Kafka's number, and its name."""
+
+    resource_type: int
+    resource_name: str
+
+
+class _Setting(TypedDict):
+    name: str
+    value: str
+    config_type: int
+    read_only: bool
+    is_default: bool
+    config_source: int
+
+
+async def create_topics(call: Call, request: CreateTopicsRequest) -> Values:
     """Create topics. The answer has an error code for each."""
     names = [str(each.name) for each in request.topics]
-    answers = []
+    answers: list[_CreatedTopic] = []
     for each in request.topics:
         name = str(each.name)
-        answer: dict[str, Any] = {"name": name, "num_partitions": -1, "replication_factor": -1, "configs": []}
+        answer: _CreatedTopic = {"name": name, "num_partitions": -1, "replication_factor": -1, "configs": []}
         try:
             if names.count(name) > 1:
                 raise Refused(Code.invalid_request, "Duplicate topic name.")
@@ -44,22 +96,22 @@ async def create_topics(call: Call, request: Any) -> Any:
             topic = await _create(call, each, validate_only=request.validate_only)
             answer["topic_id"] = uuid4().bytes if topic is None else topic.topic_id
             if call.may(Operation.DESCRIBE_CONFIGS, Resource.TOPIC, name):
-                answer.update(num_partitions=_partitions(each), replication_factor=1)
+                answer.update({"num_partitions": _partitions(each), "replication_factor": 1})
             else:  # these numbers require the right to describe settings (KIP-525)
                 answer["topic_config_error_code"] = Code.topic_authorization_failed
         except Refused as refused:
-            answer.update(error_code=refused.code, error_message=str(refused) or None)
+            answer["error_code"], answer["error_message"] = refused.code, str(refused) or None
         answers.append(answer)
     return {"topics": [row for at, row in enumerate(answers) if row["name"] not in names[:at]]}
 
 
-def _partitions(row: Any) -> int:
+def _partitions(row: NewTopic) -> int:
     if row.assignments:
         return len(row.assignments)
     return _USUAL_PARTITIONS if row.num_partitions == -1 else int(row.num_partitions)
 
 
-async def _create(call: Call, row: Any, *, validate_only: bool) -> Topic | None:
+async def _create(call: Call, row: NewTopic, *, validate_only: bool) -> Topic | None:
     node = call.node
     partitions = _partitions(row)
     node.topics.check_name(str(row.name))
@@ -81,7 +133,7 @@ async def _create(call: Call, row: Any, *, validate_only: bool) -> Topic | None:
         )
     if any(each.value is None for each in row.configs):
         raise Refused(Code.invalid_config, "Null value not supported for topic configs")
-    config = {str(each.name): each.value for each in row.configs}
+    config = {str(each.name): each.value for each in row.configs if each.value is not None}
     node.topics.check(str(row.name), partitions)
     return None if validate_only else await node.create_topic(str(row.name), partitions, config)
 
@@ -90,7 +142,7 @@ _NEITHER: Final = "Neither topic name nor id were specified."
 _BOTH: Final = "You may not specify both topic name and topic id."
 
 
-async def delete_topics(call: Call, request: Any) -> Any:
+async def delete_topics(call: Call, request: DeleteTopicsRequest) -> Values:
     """Delete topics with all their data, and the offsets that were committed for them."""
     node = call.node
     asked: list[tuple[str | None, bytes]] = (
@@ -98,7 +150,7 @@ async def delete_topics(call: Call, request: Any) -> Any:
         if call.version >= _BY_ID_SINCE
         else [(str(name), bytes(16)) for name in request.topic_names]
     )
-    answers = []
+    answers: list[_DeletedTopic] = []
     ids = {
         node.topics.by_id[topic_id].name for name, topic_id in asked if name is None and topic_id in node.topics.by_id
     }
@@ -113,37 +165,37 @@ async def delete_topics(call: Call, request: Any) -> Any:
     }
     for name, topic_id in dict.fromkeys(asked):
         topic = node.topics.by_id.get(topic_id) if name is None else node.topics.by_name.get(name)
-        answer: dict[str, Any] = {"name": name, "topic_id": topic_id}
+        answer: _DeletedTopic = {"name": name, "topic_id": topic_id}
         if topic is not None and topic.name in twice and (name is None or topic_id == bytes(16)):
             if name is None:  # one row for the name and the id
                 words = "The provided topic name maps to an ID that was already supplied."
-                both = {"name": topic.name, "topic_id": topic.topic_id}
-                answers.append({**both, "error_code": Code.invalid_request, "error_message": words})
+                wrong: _Error = {"error_code": Code.invalid_request, "error_message": words}
+                answers.append({"name": topic.name, "topic_id": topic.topic_id, **wrong})
             continue
         if asked.count((name, topic_id)) > 1:
             words = "Duplicate topic name." if name is not None else "Duplicate topic id."
             answers.append({**answer, "error_code": Code.invalid_request, "error_message": words})
             continue
         if (name is None) is (topic_id == bytes(16)):
-            answer.update(error_code=Code.invalid_request, error_message=_NEITHER if name is None else _BOTH)
+            answer["error_code"], answer["error_message"] = Code.invalid_request, _NEITHER if name is None else _BOTH
             answers.append(answer)
             continue
         if name is not None and not may(Operation.DESCRIBE, name):
             answer["error_code"] = Code.topic_authorization_failed
         elif topic is not None and not may(Operation.DELETE, topic.name):
             shown = topic.name if may(Operation.DESCRIBE, topic.name) else None
-            answer.update(name=shown, error_code=Code.topic_authorization_failed)
+            answer["name"], answer["error_code"] = shown, Code.topic_authorization_failed
         elif topic is None:
             answer["error_code"] = Code.unknown_topic_id if name is None else Code.unknown_topic_or_partition
             answer["error_message"] = "This server does not host this topic-partition." if name is not None else None
         else:
-            answer.update(name=topic.name, topic_id=topic.topic_id)
+            answer["name"], answer["topic_id"] = topic.name, topic.topic_id
             await node.delete_topic(topic)
         answers.append(answer)
     return {"responses": answers}
 
 
-async def create_partitions(call: Call, request: Any) -> Any:
+async def create_partitions(call: Call, request: CreatePartitionsRequest) -> Values:
     """Add partitions to topics."""
     node = call.node
     answers = []
@@ -152,7 +204,7 @@ async def create_partitions(call: Call, request: Any) -> Any:
         name = names[at]
         if name in names[:at]:
             continue  # the first entry has the answer for all entries of this name
-        answer: dict[str, Any] = {"name": name}
+        answer: _NamedResult = {"name": name}
         topic = node.topics.by_name.get(name)
         try:
             if names.count(name) > 1:
@@ -170,12 +222,12 @@ async def create_partitions(call: Call, request: Any) -> Any:
                 raise Refused(Code.invalid_replica_assignment, words)
             await node.grow_topic(topic, int(each.count), validate_only=request.validate_only)
         except Refused as refused:
-            answer.update(error_code=refused.code, error_message=str(refused) or None)
+            answer["error_code"], answer["error_message"] = refused.code, str(refused) or None
         answers.append(answer)
     return {"results": answers}
 
 
-async def describe_configs(call: Call, request: Any) -> Any:
+async def describe_configs(call: Call, request: DescribeConfigsRequest) -> Values:
     """Describe the settings of this node, of topics and of groups."""
     if any(int(each.resource_type) not in _RESOURCES for each in request.resources):  # the whole request fails
         rows = [
@@ -185,12 +237,12 @@ async def describe_configs(call: Call, request: Any) -> Any:
     return {"results": [_described(call, each) for each in request.resources]}
 
 
-def _described(call: Call, resource: Any) -> dict[str, Any]:
+def _described(call: Call, resource: DescribedResource) -> Values:
     kind, name = int(resource.resource_type), str(resource.resource_name)
     keys = resource.configuration_keys
-    answer: dict[str, Any] = {"resource_type": kind, "resource_name": name}
+    answer: _Resource = {"resource_type": kind, "resource_name": name}
     node = call.node
-    found: list[dict[str, Any]] = []
+    found: list[_Setting] = []
     if kind == BROKER:
         if not cluster_right(call, Operation.DESCRIBE_CONFIGS):
             return {**answer, "error_code": Code.cluster_authorization_failed}
@@ -230,7 +282,7 @@ def _described(call: Call, resource: Any) -> dict[str, Any]:
     return {**answer, "configs": [row for row in found if not keys or row["name"] in keys]}
 
 
-def _row(name: str, value: str, source: int, *, read_only: bool = False) -> dict[str, Any]:
+def _row(name: str, value: str, source: int, *, read_only: bool = False) -> _Setting:
     return {
         "name": name,
         "value": value,
@@ -241,12 +293,12 @@ def _row(name: str, value: str, source: int, *, read_only: bool = False) -> dict
     }
 
 
-async def incremental_alter_configs(call: Call, request: Any) -> Any:
+async def incremental_alter_configs(call: Call, request: IncrementalAlterConfigsRequest) -> Values:
     """Change settings of groups and topics. Those of topics are stored, but have no effect."""
     answers = []
     asked = [(int(each.resource_type), str(each.resource_name)) for each in request.resources]
     for each, (kind, name) in zip(request.resources, asked, strict=True):
-        answer: dict[str, Any] = {"resource_type": kind, "resource_name": name}
+        answer: _Resource = {"resource_type": kind, "resource_name": name}
         try:
             if asked.count((kind, name)) > 1:
                 raise Refused(Code.invalid_request, "Each resource must appear at most once.")
@@ -257,12 +309,12 @@ async def incremental_alter_configs(call: Call, request: Any) -> Any:
                 raise Refused(Code.invalid_request, "Null value not supported for: a setting that is not deleted")
             await _alter(call, kind, name, each.configs, validate_only=request.validate_only)
         except Refused as refused:
-            answer.update(error_code=refused.code, error_message=str(refused) or None)
+            answer["error_code"], answer["error_message"] = refused.code, str(refused) or None
         answers.append(answer)
     return {"responses": answers}
 
 
-async def _alter(call: Call, kind: int, name: str, changes: Any, *, validate_only: bool) -> None:
+async def _alter(call: Call, kind: int, name: str, changes: Sequence[ConfigChange], *, validate_only: bool) -> None:
     node = call.node
     topic = node.topics.by_name.get(name) if kind == TOPIC else None
     if kind == GROUP:
@@ -306,7 +358,7 @@ async def _alter(call: Call, kind: int, name: str, changes: Any, *, validate_onl
         await node.configure_topic(topic, config)
 
 
-async def list_config_resources(call: Call, request: Any) -> Any:
+async def list_config_resources(call: Call, request: ListConfigResourcesRequest) -> Values:
     """List the groups, nodes and topics that may have settings."""
     node = call.node
     if not cluster_right(call, Operation.DESCRIBE_CONFIGS):
@@ -317,7 +369,7 @@ async def list_config_resources(call: Call, request: Any) -> Any:
     if not kinds <= _RESOURCES:
         return {"error_code": Code.unsupported_version}
     kinds = kinds or {TOPIC, BROKER, GROUP}
-    found: list[dict[str, Any]] = []
+    found: list[_Resource] = []
     if GROUP in kinds:
         found += [{"resource_type": GROUP, "resource_name": name} for name in node.group_configs]
     if BROKER in kinds:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from uuid import UUID
 
+from fencepost.protocol.messages import ResponseBody
+from fencepost.protocol.offset_messages import OffsetFetchResponseGroup
 from fencepost.wire.frames import RequestHeader
 from fencepost_server.security.acl import BITS, Operation, Resource
 
@@ -13,6 +16,14 @@ if TYPE_CHECKING:
     from fencepost_server.node import Node
     from fencepost_server.security.session import Session
 
+
+T = TypeVar("T")
+
+#: The fields of an answer by kio's names; rows are mappings too. ``fill`` makes the message of the version, and gives
+#: Kafka's default to each field that is missing.
+Values: TypeAlias = Mapping[str, object]
+#: The answer of a handler: values, or the coordinator's message.
+Answer: TypeAlias = Values | ResponseBody | OffsetFetchResponseGroup
 
 #: Kafka's value in the field of rights if the request did not ask for them
 NOT_ASKED: Final = -2_147_483_648
@@ -56,16 +67,17 @@ class Call:
         return self.denied(operation, Resource.TOPIC, self.node.topics.by_name)
 
 
-def first_of(values: Any, *names: str, default: Any = None) -> Any:
-    """Return the first of these attributes that the message has in its version, or ``default``."""
-    return next((getattr(values, name) for name in names if hasattr(values, name)), default)
+def optional(message: object, name: str, default: T) -> T:
+    """Return a field that only some versions of a message have, else ``default``."""
+    found: T = getattr(message, name, default)
+    return found
 
 
-def uuid_bytes(value: Any) -> bytes:
+def uuid_bytes(value: UUID | None) -> bytes:
     """Return a topic id of kio as 16 bytes; zeros for None."""
-    return bytes(16) if value is None else bytes(value.bytes)
+    return bytes(16) if value is None else value.bytes
 
 
-def rows(values: Collection[Any] | None) -> Collection[Any]:
+def rows(values: Collection[T] | None) -> Collection[T]:
     """Return an array, empty if it is null."""
     return () if values is None else values

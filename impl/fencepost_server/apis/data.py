@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final, TypedDict, TypeVar
 
 from kio.schema.errors import ErrorCode as Code
 
@@ -14,14 +14,26 @@ from fencepost.log import FencedEpoch
 from fencepost.store import AppendError, Change, PutBatch, StoreError
 from fencepost.wire.convert import milliseconds
 from fencepost.wire.frames import MalformedFrame
-from fencepost_server.apis.call import Call, uuid_bytes
+from fencepost_server.apis.call import Call, Values, optional, uuid_bytes
 from fencepost_server.apis.metadata import cluster_right
 from fencepost_server.apis.refusal import refusal
+from fencepost_server.apis.requests import (
+    DeleteRecordsRequest,
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+    ListOffsetsRequest,
+    OffsetForLeaderEpochRequest,
+    OffsetPartition,
+    ProduceRequest,
+    ProduceTopic,
+)
 from fencepost_server.data import search
 from fencepost_server.data.batches import NO_PRODUCER, Batch, CorruptBatch, OldBatch, batches
 from fencepost_server.data.partition import Fetched, PartitionLog, durably, wait_for_any
 from fencepost_server.data.producers import Refused
-from fencepost_server.data.sessions import NO_SESSION, Key
+from fencepost_server.data.sessions import NO_SESSION, Diverging, FetchedRow, Key
 from fencepost_server.data.topics import Topic
 from fencepost_server.security.acl import Operation, Resource
 
@@ -52,9 +64,51 @@ _TIMES_SINCE: Final = {
     EARLIEST_PENDING: 11,
 }
 _NEVER: Final = 1 << 15
+_NONE_FORGOTTEN: Final[Sequence[ForgottenTopic]] = ()
+_T = TypeVar("_T", FetchTopic, ForgottenTopic)
 
 
-def _topic_of(call: Call, row: Any, *, by_id: bool) -> tuple[Topic | None, dict[str, Any]]:
+class _Named(TypedDict, total=False):
+    """The field of an answer that names a topic: the one that the request has."""
+
+    topic_id: bytes
+    name: str
+    topic: str
+
+
+class _Produced(TypedDict, total=False):
+    """The answer about one partition of Produce. ``error_code``: only if its batch was rejected."""
+
+    index: int
+    base_offset: int
+    log_append_time: int
+    log_start_offset: int
+    error_code: Code
+    error_message: str | None
+
+
+class _ListedOffset(TypedDict, total=False):
+    partition_index: int
+    error_code: Code
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
+class _EpochEnd(TypedDict, total=False):
+    partition: int
+    error_code: Code
+    leader_epoch: int
+    end_offset: int
+
+
+class _Deleted(TypedDict, total=False):
+    partition_index: int
+    low_watermark: int
+    error_code: Code
+
+
+def _topic_of(call: Call, row: ProduceTopic, *, by_id: bool) -> tuple[Topic | None, _Named]:
     """Return the topic of a row, None if it does not exist, and the field of the answer that names it."""
     if by_id:
         topic_id = uuid_bytes(row.topic_id)
@@ -63,11 +117,11 @@ def _topic_of(call: Call, row: Any, *, by_id: bool) -> tuple[Topic | None, dict[
     return call.node.topics.by_name.get(called), {"name": called}
 
 
-async def produce(call: Call, request: Any) -> Any:
+async def produce(call: Call, request: ProduceRequest) -> Values | None:
     """Append batches to their partitions, unchanged but for their offsets."""
     by_id = call.version >= _PRODUCE_BY_ID
     acks = int(request.acks)
-    transactional_id = getattr(request, "transactional_id", None)
+    transactional_id = request.transactional_id
     refused: Code | None = None
     found = [each for row in request.topic_data for each in _transactional(call, row, by_id=by_id)]
     if found and (
@@ -76,16 +130,16 @@ async def produce(call: Call, request: Any) -> Any:
         refused = Code.transactional_id_authorization_failed
     elif len({(batch.producer_id, batch.producer_epoch) for batch, there in found if there}) > 1:
         refused = Code.invalid_producer_id_mapping
-    answers = []
+    answers: list[tuple[_Named, list[_Produced]]] = []
     written: list[tuple[PartitionLog, int]] = []
-    known: list[tuple[PartitionLog, int, dict[str, Any]]] = []
+    known: list[tuple[PartitionLog, int, _Produced]] = []
     changes: list[Change] = []
     for row in request.topic_data:
         topic, named = _topic_of(call, row, by_id=by_id)
-        partitions = []
+        partitions: list[_Produced] = []
         for each in row.partition_data:
             index = int(each.index)
-            answer: dict[str, Any] = {"index": index, "base_offset": -1}
+            answer: _Produced = {"index": index, "base_offset": -1}
             try:
                 if refused is not None:
                     raise Refused(refused, "")
@@ -105,17 +159,17 @@ async def produce(call: Call, request: Any) -> Any:
                 put, kept = _append(call, topic, log, batch)
                 changes += kept
                 written.append((log, log.end))
-                answer.update(base_offset=put.base, log_start_offset=log.start)
+                answer.update({"base_offset": put.base, "log_start_offset": log.start})
                 if not kept:  # the answer to a duplicate batch has a time, as in Kafka
                     answer["log_append_time"] = put.max_timestamp
                     known.append((log, put.last, answer))
             except Refused as reason:
-                answer.update(error_code=reason.code, error_message=str(reason) or None)
+                answer.update({"error_code": reason.code, "error_message": str(reason) or None})
                 if reason.start is not None:
                     answer["log_start_offset"] = reason.start
             partitions.append(answer)
         if partitions:
-            answers.append({**named, "partition_responses": partitions})
+            answers.append((named, partitions))
     try:
         if changes:
             await call.node.store.write(changes)
@@ -123,25 +177,25 @@ async def produce(call: Call, request: Any) -> Any:
         _log.error("batches of %s rejected: %s", call.header.client_id, reason)
         fenced = isinstance(reason, FencedEpoch)
         call.node.retract([log for log, _ in written])
-        for topic_row in answers:
-            for answer in topic_row["partition_responses"]:
+        for _, partitions in answers:
+            for answer in partitions:
                 if "error_code" not in answer:
                     code = Code.not_leader_or_follower if fenced else Code.kafka_storage_error
-                    answer.update(error_code=code, base_offset=-1)
+                    answer.update({"error_code": code, "base_offset": -1})
     else:
         for log, end in written:
             log.durable(end)
     for log, last, answer in known:  # a duplicate batch may not be durable yet
         if not await durably(log, last):
-            answer.update(error_code=Code.kafka_storage_error, base_offset=-1)
+            answer.update({"error_code": Code.kafka_storage_error, "base_offset": -1})
     if acks == _NO_ACKS:
-        if any(answer.get("error_code") for row in answers for answer in row["partition_responses"]):
+        if any(answer.get("error_code") for _, partitions in answers for answer in partitions):
             raise MalformedFrame("a batch sent with acks=0 was rejected; closing the connection tells the producer")
         return None
-    return {"responses": answers}
+    return {"responses": [{**named, "partition_responses": partitions} for named, partitions in answers]}
 
 
-def _writable(call: Call, topic: Topic | None, named: dict[str, Any], index: int, *, by_id: bool) -> PartitionLog:
+def _writable(call: Call, topic: Topic | None, named: _Named, index: int, *, by_id: bool) -> PartitionLog:
     name = topic.name if topic is not None else named.get("name")
     if name is not None and not call.may(Operation.WRITE, Resource.TOPIC, name):
         raise Refused(Code.topic_authorization_failed, "")
@@ -152,7 +206,7 @@ def _writable(call: Call, topic: Topic | None, named: dict[str, Any], index: int
     return topic.logs[index]
 
 
-def _transactional(call: Call, row: Any, *, by_id: bool) -> Iterator[tuple[Batch, bool]]:
+def _transactional(call: Call, row: ProduceTopic, *, by_id: bool) -> Iterator[tuple[Batch, bool]]:
     """Yield each transactional batch of a row, and whether its partition exists and the client may write to it."""
     topic, _ = _topic_of(call, row, by_id=by_id)
     for each in row.partition_data:
@@ -221,16 +275,21 @@ async def _in_transaction(call: Call, name: str, log: PartitionLog, batch: Batch
         raise Refused(code, "the partition is not in the transaction")
 
 
-async def fetch(call: Call, request: Any) -> Any:
+async def fetch(call: Call, request: FetchRequest) -> Values:
     """Return batches from given offsets on, and wait if there are none (KIP-74, KIP-227)."""
     by_id = call.version >= _FETCH_BY_ID
     sessions = call.node.fetch_sessions
+    forgotten = optional(request, "forgotten_topics_data", _NONE_FORGOTTEN)
     try:
         context = sessions.context(
-            int(getattr(request, "session_id", NO_SESSION)),
-            int(getattr(request, "session_epoch", -1)),
-            _partitions(request.topics, by_id=by_id),
-            _partitions(getattr(request, "forgotten_topics_data", ()), by_id=by_id),
+            optional(request, "session_id", NO_SESSION),
+            optional(request, "session_epoch", -1),
+            {
+                (name, int(row.partition)): row
+                for name, topic in _by_topic(request.topics, by_id)
+                for row in topic.partitions
+            },
+            [(name, int(index)) for name, topic in _by_topic(forgotten, by_id) for index in topic.partitions],
             by_id=by_id,
             now=time.monotonic(),
         )
@@ -247,13 +306,13 @@ async def fetch(call: Call, request: Any) -> Any:
     if call.version < _DIVERGING_SINCE and any("diverging_epoch" in answer for _, answer in told):
         return {  # a request of a later version has told the session how far the reader's epochs go
             **refusal(call, request, Code.unsupported_version),
-            "session_id": request.session_id,
+            "session_id": optional(request, "session_id", NO_SESSION),
         }
-    topics: dict[bytes | str, dict[str, Any]] = {}
+    topics: dict[bytes | str, list[FetchedRow]] = {}
     for (name, _), answer in told:
-        field = "topic_id" if by_id else "topic"
-        topics.setdefault(name, {field: name, "partitions": []})["partitions"].append(answer)
-    return {"session_id": number, "responses": list(topics.values())}
+        topics.setdefault(name, []).append(answer)
+    field = "topic_id" if by_id else "topic"
+    return {"session_id": number, "responses": [{field: name, "partitions": topics[name]} for name in topics]}
 
 
 def _gone(call: Call, name: str) -> Code:
@@ -263,17 +322,12 @@ def _gone(call: Call, name: str) -> Code:
     return Code.inconsistent_topic_id if name in call.node.topics.by_name else Code.unknown_topic_or_partition
 
 
-def _partitions(topics: Any, *, by_id: bool) -> dict[Key, Any]:
-    """The partitions of a request with their rows, which are numbers for those that leave a session. Of one that is
-    named twice the last row counts, as in Kafka."""
-    return {
-        (uuid_bytes(topic.topic_id) if by_id else str(topic.topic), int(getattr(row, "partition", row))): row
-        for topic in topics or ()
-        for row in topic.partitions
-    }
+def _by_topic(topics: Iterable[_T], by_id: bool) -> list[tuple[bytes | str, _T]]:
+    """Return the rows of topics with their names or ids."""
+    return [(uuid_bytes(topic.topic_id) if by_id else str(topic.topic), topic) for topic in topics]
 
 
-def _named(call: Call, name: bytes | str) -> tuple[Topic | None, dict[str, Any]]:
+def _named(call: Call, name: bytes | str) -> tuple[Topic | None, _Named]:
     """The topic of that id or name, if it is there, and how an answer names it."""
     topics = call.node.topics
     if isinstance(name, bytes):
@@ -282,8 +336,8 @@ def _named(call: Call, name: bytes | str) -> tuple[Topic | None, dict[str, Any]]
 
 
 async def _answers(
-    call: Call, request: Any, wanted: list[tuple[Key, Topic | None, dict[str, Any], Any]], *, by_id: bool
-) -> list[tuple[Key, dict[str, Any]]]:
+    call: Call, request: FetchRequest, wanted: list[tuple[Key, Topic | None, _Named, FetchPartition]], *, by_id: bool
+) -> list[tuple[Key, FetchedRow]]:
     """What is answered about each partition, once there is enough to read."""
     committed = int(request.isolation_level) == _COMMITTED
     readable: list[tuple[PartitionLog, int]] = []
@@ -304,11 +358,15 @@ async def _answers(
         await wait_for_any([log for log, _ in readable], milliseconds(request.max_wait) / 1000, enough)
     left = int(request.max_bytes)
     nothing_yet = True
-    answers: list[tuple[Key, dict[str, Any]]] = []
+    answers: list[tuple[Key, FetchedRow]] = []
     for key, topic, named, each in wanted:
         code, log = _readable(call, topic, named, each)
-        answer: dict[str, Any] = {"partition_index": int(each.partition), "high_watermark": -1, "error_code": code}
-        answer["records"] = b""
+        answer: FetchedRow = {
+            "partition_index": int(each.partition),
+            "high_watermark": -1,
+            "error_code": code,
+            "records": b"",
+        }
         if log is None:
             answer["aborted_transactions"] = []
         if topic is None and by_id:
@@ -326,11 +384,11 @@ async def _answers(
 
 
 async def _fetched(
-    log: PartitionLog, each: Any, most: int, *, committed: bool, one_at_least: bool
-) -> tuple[dict[str, Any], int]:
+    log: PartitionLog, each: FetchPartition, most: int, *, committed: bool, one_at_least: bool
+) -> tuple[FetchedRow, int]:
     """Return the answer's fields for a readable partition, and how many bytes of the response's limit it uses."""
     offset = int(each.fetch_offset)
-    ends = {"high_watermark": log.high, "last_stable_offset": log.stable, "log_start_offset": log.start}
+    ends: FetchedRow = {"high_watermark": log.high, "last_stable_offset": log.stable, "log_start_offset": log.start}
     diverging = _diverging(log, each)
     if diverging is not None:
         return {**ends, "diverging_epoch": diverging}, 0
@@ -342,7 +400,7 @@ async def _fetched(
     except StoreError as reason:
         _log.error("batches of partition %s cannot be read: %s", log.index, reason)
         got, wrong = Fetched(), Code.kafka_storage_error
-    answer = {**ends, "error_code": wrong, "records": got.records}
+    answer: FetchedRow = {**ends, "error_code": wrong, "records": got.records}
     if committed and (got.records or most <= 0 or offset >= log.stable):
         answer["aborted_transactions"] = [
             {"producer_id": one.producer_id, "first_offset": one.first} for one in got.aborted
@@ -356,7 +414,7 @@ def _taken(log: PartitionLog, offset: int, got: Fetched, most: int, *, committed
     return max(len(got.records), min(most, log.ready(offset, committed=committed))) if got.records else 0
 
 
-def _readable(call: Call, topic: Topic | None, named: dict[str, Any], each: Any) -> tuple[Code, PartitionLog | None]:
+def _readable(call: Call, topic: Topic | None, named: _Named, each: FetchPartition) -> tuple[Code, PartitionLog | None]:
     if topic is None:
         hidden = "topic" in named and not call.may(Operation.READ, Resource.TOPIC, named["topic"])
         return Code.topic_authorization_failed if hidden else Code.unknown_topic_or_partition, None
@@ -367,24 +425,24 @@ def _readable(call: Call, topic: Topic | None, named: dict[str, Any], each: Any)
     if not 0 <= each.partition < len(topic.logs):
         return Code.unknown_topic_or_partition, None
     log = topic.logs[each.partition]
-    code = log.check_epoch(max(int(getattr(each, "current_leader_epoch", -1)), -1))
+    code = log.check_epoch(max(optional(each, "current_leader_epoch", -1), -1))
     if code is Code.none:
-        code = log.check(int(each.fetch_offset), int(getattr(each, "last_fetched_epoch", -1)))
+        code = log.check(int(each.fetch_offset), optional(each, "last_fetched_epoch", -1))
     return code, log
 
 
-def _diverging(log: PartitionLog, each: Any) -> dict[str, int] | None:
+def _diverging(log: PartitionLog, each: FetchPartition) -> Diverging | None:
     """Return where the log and the records that the reader has read diverge; None if they agree (KIP-595)."""
-    last = int(getattr(each, "last_fetched_epoch", -1))
+    last = optional(each, "last_fetched_epoch", -1)
     if last < 0:
         return None
     epoch, end = log.end_of(last)
     return {"epoch": epoch, "end_offset": end} if epoch < last or end < each.fetch_offset else None
 
 
-async def list_offsets(call: Call, request: Any) -> Any:
+async def list_offsets(call: Call, request: ListOffsetsRequest) -> Values:
     """Return offsets by time, or the first and the last."""
-    committed = int(getattr(request, "isolation_level", 0)) == _COMMITTED
+    committed = optional(request, "isolation_level", 0) == _COMMITTED
     return {
         "topics": [
             {
@@ -398,8 +456,8 @@ async def list_offsets(call: Call, request: Any) -> Any:
     }
 
 
-async def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[str, Any]:
-    answer: dict[str, Any] = {"partition_index": int(each.partition_index)}
+async def _offset(call: Call, name: str, each: OffsetPartition, *, committed: bool) -> _ListedOffset:
+    answer: _ListedOffset = {"partition_index": int(each.partition_index)}
     wanted = int(each.timestamp)
     if not call.may(Operation.DESCRIBE, Resource.TOPIC, name):
         return {**answer, "error_code": Code.topic_authorization_failed}
@@ -408,7 +466,7 @@ async def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[
     log = call.node.topics.partition(name, int(each.partition_index))
     if log is None:
         return {**answer, "error_code": Code.unknown_topic_or_partition}
-    wrong = log.check_epoch(int(getattr(each, "current_leader_epoch", -1)))
+    wrong = log.check_epoch(optional(each, "current_leader_epoch", -1))
     if wrong is not Code.none:
         return {**answer, "error_code": wrong}
     limit = log.stable if committed else log.high
@@ -428,36 +486,39 @@ async def _offset(call: Call, name: str, each: Any, *, committed: bool) -> dict[
     return {**answer, "timestamp": found[0], "offset": found[1], "leader_epoch": log.epoch_of(found[1])}
 
 
-async def offset_for_leader_epoch(call: Call, request: Any) -> Any:
+async def offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequest) -> Values:
     """Return the end offsets of leader epochs. A client with the right of a broker may ask for any topic."""
     answers = []
     broker = cluster_right(call, Operation.CLUSTER_ACTION)
     for row in request.topics:
         partitions = []
         for each in row.partitions:
-            answer: dict[str, Any] = {"partition": int(each.partition)}
+            answer: _EpochEnd = {"partition": int(each.partition)}
             log = call.node.topics.partition(str(row.topic), int(each.partition))
             if not broker and not call.may(Operation.DESCRIBE, Resource.TOPIC, str(row.topic)):
                 answer["error_code"] = Code.topic_authorization_failed
             elif log is None:
                 answer["error_code"] = Code.unknown_topic_or_partition
             else:
-                wrong = log.check_epoch(int(getattr(each, "current_leader_epoch", -1)))
+                wrong = log.check_epoch(int(each.current_leader_epoch))
                 epoch, end = log.end_of(int(each.leader_epoch))
-                answer.update({"error_code": wrong} if wrong else {"leader_epoch": epoch, "end_offset": end})
+                if wrong:
+                    answer["error_code"] = wrong
+                else:
+                    answer.update({"leader_epoch": epoch, "end_offset": end})
             partitions.append(answer)
         answers.append({"topic": row.topic, "partitions": partitions})
     return {"topics": answers}
 
 
-async def delete_records(call: Call, request: Any) -> Any:
+async def delete_records(call: Call, request: DeleteRecordsRequest) -> Values:
     """Delete the records below given offsets."""
     answers = []
     for row in request.topics:
         name = str(row.name)
         partitions = []
         for each in row.partitions:
-            answer: dict[str, Any] = {"partition_index": int(each.partition_index), "low_watermark": -1}
+            answer: _Deleted = {"partition_index": int(each.partition_index), "low_watermark": -1}
             log = call.node.topics.partition(name, int(each.partition_index))
             offset = int(each.offset)
             if not call.may(Operation.DELETE, Resource.TOPIC, name):

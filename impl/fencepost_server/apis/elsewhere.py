@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
+from uuid import UUID
 
 from kio.schema.errors import ErrorCode as Code
 
-from fencepost_server.apis.call import Call, uuid_bytes
+from fencepost_server.apis.call import Call, Values, optional, uuid_bytes
 from fencepost_server.apis.refusal import refusal
+from fencepost_server.apis.requests import FetchTopic
 
 _ANYWHERE: Final = frozenset(
     {
@@ -21,17 +24,20 @@ _ANYWHERE: Final = frozenset(
         "describe_configs",
     }
 )
+_NONE: Final[str | None] = None
+_NO_UUID: Final[UUID | None] = None
+_NO_TOPICS: Final[Sequence[FetchTopic]] = ()
 _DATA: Final = frozenset({"produce", "fetch", "list_offsets", "offset_for_leader_epoch", "delete_records"})
 _TOPICS: Final = frozenset({"create_topics", "delete_topics", "create_partitions", "incremental_alter_configs"})
 
 
-def anywhere(name: str, request: Any) -> bool:
+def anywhere(name: str, request: object) -> bool:
     """Return whether a node that stands by answers this request itself. A producer without a transactional id gets its
     id from any node."""
-    return name in _ANYWHERE or (name == "init_producer_id" and request.transactional_id is None)
+    return name in _ANYWHERE or (name == "init_producer_id" and optional(request, "transactional_id", _NONE) is None)
 
 
-def elsewhere(call: Call, request: Any) -> Any:
+def elsewhere(call: Call, request: object) -> Values:
     """The answer that another node leads; the client then looks it up. Raises ``MalformedFrame`` if the answer has no
     error code: the closed connection makes the client look up the leader too."""
     name = call.header.api
@@ -39,8 +45,8 @@ def elsewhere(call: Call, request: Any) -> Any:
         return {
             "responses": [
                 {
-                    "topic": getattr(row, "topic", ""),
-                    "topic_id": uuid_bytes(getattr(row, "topic_id", None)),
+                    "topic": optional(row, "topic", ""),
+                    "topic_id": uuid_bytes(optional(row, "topic_id", _NO_UUID)),
                     "partitions": [
                         {
                             "partition_index": each.partition,
@@ -51,7 +57,7 @@ def elsewhere(call: Call, request: Any) -> Any:
                         for each in row.partitions
                     ],
                 }
-                for row in request.topics
+                for row in optional(request, "topics", _NO_TOPICS)
             ]
         }
     if name in _DATA:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import fields, replace
-from typing import Any, Final, cast
+from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode as Code
 
@@ -12,9 +13,11 @@ from fencepost.host import lookup
 from fencepost.protocol import consumer_messages as c
 from fencepost.protocol import messages as m
 from fencepost.protocol import offset_messages as o
+from fencepost.protocol.errors import ErrorCode
 from fencepost.sharding import partition_for
 from fencepost.wire.convert import to_request
-from fencepost_server.apis.call import Call
+from fencepost_server.apis.call import Answer, Call, Values, optional
+from fencepost_server.apis.requests import FindCoordinatorRequest
 from fencepost_server.data.producers import Refused
 from fencepost_server.security.acl import Operation, Resource
 
@@ -56,8 +59,10 @@ _TOPIC_RIGHTS: Final[dict[str, Operation]] = {
     "offset_fetch": Operation.DESCRIBE,
 }
 
+_DescribedGroup: TypeAlias = m.DescribedGroup | c.DescribedConsumerGroup
 
-async def coordinated(call: Call, request: Any) -> Any:
+
+async def coordinated(call: Call, request: object) -> Answer:
     """Handle a request of any API that the group coordinator answers."""
     api = call.header.api
     body = to_request(api, request)
@@ -70,18 +75,18 @@ async def coordinated(call: Call, request: Any) -> Any:
             denied = call.denied(Operation.DESCRIBE, Resource.GROUP, [row.group_id for row in listed])
             listed = tuple(row for row in listed if row.group_id not in denied)
         return m.ListGroupsResponse(answer.error_code, listed)
-    if getattr(request, "include_authorized_operations", False):
+    if optional(request, "include_authorized_operations", False):
         assert isinstance(answer, m.DescribeGroupsResponse | c.ConsumerGroupDescribeResponse)
         return {"groups": [{**_fields(row), "authorized_operations": _rights(call, row)} for row in answer.groups]}
     return in_version(answer, call.version)
 
 
-def _rights(call: Call, row: Any) -> int:
+def _rights(call: Call, row: _DescribedGroup) -> int:
     """Return the client's rights to a described group; ``NOT_ASKED`` if its row has an error."""
-    return call.rights(Resource.GROUP, row.group_id, asked=row.error_code == Code.none)
+    return call.rights(Resource.GROUP, row.group_id, asked=row.error_code is ErrorCode.NONE)
 
 
-def in_version(answer: m.ResponseBody, version: int) -> Any:
+def in_version(answer: m.ResponseBody, version: int) -> m.ResponseBody | o.OffsetFetchResponseGroup:
     """Return the answer as its message has it in ``version``."""
     if isinstance(answer, m.JoinGroupResponse) and version >= _NULL_PROTOCOL_SINCE and not answer.protocol_name:
         return replace(answer, protocol_name=None)
@@ -136,7 +141,7 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
         raise _refused(call, body, refused.code) from None
 
 
-def _fault(call: Call, row: Any, index: int) -> Code:
+def _fault(call: Call, row: o.OffsetCommitRequestTopic, index: int) -> Code:
     """Return the error of committing an offset for the partition; ``none`` if the client may."""
     topics = call.node.topics
     topic = topics.by_name.get(row.name) if row.name else topics.by_id.get(row.topic_id)
@@ -174,12 +179,12 @@ def _refused(call: Call, body: o.TxnOffsetCommitRequest, code: Code, *, everywhe
 class Answered(Exception):
     """The answer to a request that is not handled further, raised with its values."""
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values: Values) -> None:
         super().__init__()
         self.values = values
 
 
-def _fields(message: Any) -> dict[str, Any]:
+def _fields(message: _DescribedGroup | lookup.Coordinator) -> Values:
     return {field.name: getattr(message, field.name) for field in fields(message)}
 
 
@@ -192,7 +197,7 @@ def _groups(body: m.RequestBody) -> Iterable[str]:
         return body.group_ids
     if isinstance(body, o.OffsetFetchRequest):
         return [group.group_id for group in body.groups]
-    return [cast("str", getattr(body, "group_id", ""))]
+    return [optional(body, "group_id", "")]
 
 
 def _topics(body: m.RequestBody) -> Iterable[str]:
@@ -204,39 +209,36 @@ def _topics(body: m.RequestBody) -> Iterable[str]:
     return [topic.name for topic in getattr(body, "topics", ())]
 
 
-async def find_coordinator(call: Call, request: Any) -> Any:
+async def find_coordinator(call: Call, request: FindCoordinatorRequest) -> Values:
     """Return the coordinator of groups or transactional ids: the node that leads (F-FIND-01 to 06)."""
     node, version = call.node, call.version
     batched = version >= lookup.BATCHED
     keys = tuple(request.coordinator_keys) if batched else (request.key,)
-    kind = int(getattr(request, "key_type", lookup.KeyType.GROUP))
+    kind = int(optional(request, "key_type", lookup.KeyType.GROUP))
     leader = node.leader(call.session)
     if kind == lookup.KeyType.GROUP:
         leaders = {} if leader is None else dict.fromkeys(range(node.groups.partitions), leader)
         asked = lookup.FindCoordinatorRequest(tuple(map(str, keys)))
         denied = call.denied(Operation.DESCRIBE, Resource.GROUP, keys)
         found = lookup.find_coordinator(asked, version, leaders, node.groups.partitions, denied).coordinators
-        answers = [_fields(row) for row in found]
     elif kind == lookup.KeyType.TRANSACTION:
         denied = call.denied(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, keys)
-        answers = [
-            _nobody(key, Code.transactional_id_authorization_failed)
-            if key in denied
-            else _nobody(key, Code.coordinator_not_available)
-            if leader is None
-            else {"key": key, "node_id": leader.node_id, "host": leader.host, "port": leader.port}
-            for key in keys
-        ]
+        found = tuple(_of_transactions(key, leader, denied) for key in keys)
     else:
-        answers = [_nobody(key, Code.invalid_request) for key in keys]
-    for row in answers:
-        row.setdefault("error_message", None if not row.get("error_code") else _words(row["error_code"]))
+        found = tuple(lookup.Coordinator(key, error_code=ErrorCode.INVALID_REQUEST) for key in keys)
+    answers = [_found(row) for row in found]
     return {"coordinators": answers} if batched else answers[0]
 
 
-def _nobody(key: str, code: Code) -> dict[str, Any]:
-    return {"key": key, "node_id": -1, "host": "", "port": -1, "error_code": code}
+def _of_transactions(key: str, leader: lookup.Endpoint | None, denied: AbstractSet[str]) -> lookup.Coordinator:
+    if key in denied:
+        return lookup.Coordinator(key, error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    if leader is None:
+        return lookup.Coordinator(key, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return lookup.Coordinator(key, node_id=leader.node_id, host=leader.host, port=leader.port)
 
 
-def _words(code: int) -> str:
-    return f"{Code(code).name.replace('_', ' ')}"
+def _found(row: lookup.Coordinator) -> Values:
+    """Return a row with the name of its error as a message."""
+    words = Code(row.error_code).name.replace("_", " ") if row.error_code else None
+    return {**_fields(row), "error_message": words}

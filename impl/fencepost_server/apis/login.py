@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 from kio.schema.errors import ErrorCode as Code
 
 from fencepost.wire.frames import MalformedFrame
-from fencepost_server.apis.call import Call
+from fencepost_server.apis.call import Call, Values
+from fencepost_server.apis.requests import SaslAuthenticateRequest, SaslHandshakeRequest
 from fencepost_server.security.sasl import BadMechanism
 from fencepost_server.security.session import Exchange, LoginRefused, LoginUnanswered, Session
 
@@ -25,7 +25,7 @@ class _OtherMechanism:
         raise LoginUnanswered("a login is renewed by another mechanism")
 
 
-async def handshake(call: Call, request: Any) -> Any:
+async def handshake(call: Call, request: SaslHandshakeRequest) -> Values:
     """Begin an exchange, if the mechanism is one that is configured. After an error the connection is closed, unless
     the client has logged in before. A login that ends may be renewed (KIP-368)."""
     users, session = call.node.users, call.session
@@ -77,7 +77,7 @@ def _step(session: Session, message: bytes, lifetime_ms: int) -> tuple[bytes, in
     return answer, lifetime_ms
 
 
-async def authenticate(call: Call, request: Any) -> Any:
+async def authenticate(call: Call, request: SaslAuthenticateRequest) -> Values:
     """A message of the exchange. Raises ``MalformedFrame`` for what Kafka gives no answer to."""
     session = call.session
     if session.exchange is None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import Final
+from uuid import UUID
 
 from kio.schema.errors import ErrorCode as Code
 
-from fencepost_server.apis.call import NOT_ASKED, Call, uuid_bytes
+from fencepost_server.apis.call import NOT_ASKED, Call, Values, optional, uuid_bytes
+from fencepost_server.apis.requests import ApiVersionsRequest, DescribeTopicPartitionsRequest, MetadataRequest
 from fencepost_server.data.producers import Refused
 from fencepost_server.data.topics import Topic, name_fault
 from fencepost_server.security.acl import CLUSTER_NAME, Operation, Resource
@@ -18,6 +20,7 @@ _NODE_SINCE: Final = 5
 #: v0 has no null, so an empty list asks for all topics
 _NULL_SINCE: Final = 1
 _NO_ID: Final = bytes(16)
+_NO_UUID: Final[UUID | None] = None
 _NOBODY: Final = -1
 #: the endpoint types of DescribeCluster
 _BROKERS, _CONTROLLERS = 1, 2
@@ -26,7 +29,7 @@ _BROKERS, _CONTROLLERS = 1, 2
 FEATURES: Final = (("group.version", 1), ("transaction.version", 2), ("metadata.version", 33))
 
 
-async def api_versions(call: Call, request: Any) -> Any:
+async def api_versions(call: Call, request: ApiVersionsRequest) -> Values:
     """Return the supported APIs and versions. An invalid client name or version gets an error."""
     node = call.node
     if call.version >= _NAMED_SINCE:
@@ -53,18 +56,18 @@ async def api_versions(call: Call, request: Any) -> Any:
     }
 
 
-async def metadata(call: Call, request: Any) -> Any:
+async def metadata(call: Call, request: MetadataRequest) -> Values:
     """Return the nodes and the requested topics."""
     node = call.node
     asked = request.topics
-    rows: list[dict[str, Any]] = []
-    rights = getattr(request, "include_topic_authorized_operations", False)
-    may_create = getattr(request, "allow_auto_topic_creation", True)
+    rows: list[Values] = []
+    rights = optional(request, "include_topic_authorized_operations", False)
+    may_create = optional(request, "allow_auto_topic_creation", True)
     if asked is None or (call.version < _NULL_SINCE and not asked):
         denied = call.all_topics_denied(Operation.DESCRIBE)
         rows = [_topic(call, topic, rights=rights) for topic in node.topics if topic.name not in denied]
     else:
-        told = [(getattr(each, "name", None), uuid_bytes(getattr(each, "topic_id", None))) for each in asked]
+        told = [(each.name, uuid_bytes(optional(each, "topic_id", _NO_UUID))) for each in asked]
         for name, topic_id in dict.fromkeys(told):
             rows.append(await _asked(call, name, topic_id, may_create=may_create, rights=rights))
     return {
@@ -78,7 +81,7 @@ async def metadata(call: Call, request: Any) -> Any:
     }
 
 
-async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: bool, rights: bool) -> dict[str, Any]:
+async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: bool, rights: bool) -> Values:
     node = call.node
     if name is None or topic_id != _NO_ID:
         topic = node.topics.by_id.get(topic_id)
@@ -103,8 +106,9 @@ async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: b
     return {"name": name, "error_code": Code.unknown_topic_or_partition, **allowed}
 
 
-def _topic(call: Call, topic: Topic, *, rights: bool) -> dict[str, Any]:
-    """The row of a topic. While no node leads, its partitions have LEADER_NOT_AVAILABLE, which clients retry."""
+def _topic(call: Call, topic: Topic, first: int = 0, last: int | None = None, *, rights: bool) -> Values:
+    """Return the row of a topic, with its partitions from ``first`` up to ``last``. While no node leads, they have
+    LEADER_NOT_AVAILABLE, which clients retry."""
     node = call.node
     node_id = _NOBODY if node.leader_id is None else node.leader_id
     code = Code.leader_not_available if node.leader_id is None else Code.none
@@ -122,16 +126,16 @@ def _topic(call: Call, topic: Topic, *, rights: bool) -> dict[str, Any]:
                 "eligible_leader_replicas": (),
                 "last_known_elr": (),
             }
-            for log in topic.logs
+            for log in topic.logs[first:last]
         ],
         "topic_authorized_operations": call.rights(Resource.TOPIC, topic.name, asked=rights),
     }
 
 
-async def describe_cluster(call: Call, request: Any) -> Any:
+async def describe_cluster(call: Call, request: object) -> Values:
     """Return the live nodes, and the one that leads."""
     node = call.node
-    endpoint = int(getattr(request, "endpoint_type", 1))
+    endpoint = optional(request, "endpoint_type", _BROKERS)
     if endpoint != _BROKERS:
         code = Code.mismatched_endpoint_type if endpoint == _CONTROLLERS else Code.unsupported_endpoint_type
         return {"error_code": code, "error_message": "this node is a broker, not a controller", "endpoint_type": 1}
@@ -146,7 +150,7 @@ async def describe_cluster(call: Call, request: Any) -> Any:
     }
 
 
-async def describe_topic_partitions(call: Call, request: Any) -> Any:
+async def describe_topic_partitions(call: Call, request: DescribeTopicPartitionsRequest) -> Values:
     """Return topics in pages, for newer admin clients."""
     node = call.node
     names = sorted({str(each.name) for each in request.topics} or set(node.topics.by_name))
@@ -157,7 +161,7 @@ async def describe_topic_partitions(call: Call, request: Any) -> Any:
         wrong = [{"name": each.name, "error_code": Code.invalid_request} for each in request.topics]
         return {"topics": [{**row, "topic_authorized_operations": NOT_ASKED} for row in wrong]}
     left = min(max(int(request.response_partition_limit), 1), 2_000)
-    rows: list[dict[str, Any]] = []
+    rows: list[Values] = []
     following = None
     names = [name for name in names if name >= start[0]]
     denied = call.denied(Operation.DESCRIBE, Resource.TOPIC, names)
@@ -176,22 +180,21 @@ async def describe_topic_partitions(call: Call, request: Any) -> Any:
             rights = call.rights(Resource.TOPIC, name)
             rows.append({"name": name, "error_code": code, "topic_authorized_operations": rights})
             continue
-        row = _topic(call, topic, rights=True)
         first = start[1] if name == start[0] else 0
-        row["partitions"] = row["partitions"][first : first + left]
-        rows.append(row)
-        left -= len(row["partitions"])
-        if first + len(row["partitions"]) < len(topic.logs):
-            following = {"topic_name": name, "partition_index": first + len(row["partitions"])}
+        last = max(min(first + left, len(topic.logs)), first)
+        rows.append(_topic(call, topic, first, last, rights=True))
+        left -= last - first
+        if last < len(topic.logs):
+            following = {"topic_name": name, "partition_index": last}
             break
     if not listed_all:  # after the rows of the page, whatever their names
         rows += [{"name": name, "error_code": Code.topic_authorization_failed} for name in sorted(denied)]
     return {"topics": rows, "next_cursor": following}
 
 
-def _cluster_rights(call: Call, request: Any) -> int:
+def _cluster_rights(call: Call, request: object) -> int:
     """Return the client's rights to the cluster; none if it may not describe the cluster."""
-    asked = getattr(request, "include_cluster_authorized_operations", False)
+    asked = optional(request, "include_cluster_authorized_operations", False)
     if asked and not cluster_right(call, Operation.DESCRIBE):
         return 0
     return call.rights(Resource.CLUSTER, CLUSTER_NAME, asked=asked)

@@ -6,21 +6,23 @@ row of the request. In OffsetFetch it is in the partitions (v0-1), at the top (v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from types import MappingProxyType
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode as Code
 
 from fencepost.wire.frames import MalformedFrame, response_schema
 from fencepost.wire.shape import shape
-from fencepost_server.apis.call import Call, uuid_bytes
+from fencepost_server.apis.call import Call, Values, optional, uuid_bytes
 
-#: From a request and an error code to the rows of the answer.
-_Rows: TypeAlias = Callable[[Any, Code], list[dict[str, Any]]]
+#: From a request of any API and an error code to the rows of the answer. The fields are read by their names, which the
+#: table below has for each API.
+_Rows: TypeAlias = Callable[[object, Code], list[Values]]
+_NO_ROWS: Final[tuple[object, ...]] = ()
 
 
-def refusal(call: Call, request: Any, code: Code) -> dict[str, Any]:
+def refusal(call: Call, request: object, code: Code) -> Values:
     """Return the answer with the code at its top, if it has one there, or else in each row of the request.
 
     Raises ``MalformedFrame``, which closes the connection, if there is no row for the error, as in the metadata of all
@@ -36,16 +38,17 @@ def refusal(call: Call, request: Any, code: Code) -> dict[str, Any]:
     raise MalformedFrame(f"{api} failed, and its answer has no error code")
 
 
-def _each(rows: str, *keys: str) -> _Rows:
-    """Copy the keys of each row of the request. The value of a row that is a plain string goes to all keys."""
+def _each(rows: str, *keys: str, filled: Values = MappingProxyType({})) -> _Rows:
+    """Copy the keys of each row of the request. The value of a row that is a plain string goes to all keys. ``filled``
+    are further fields of a row."""
 
-    def made(request: Any, code: Code) -> list[dict[str, Any]]:
-        return [{**_keys(row, keys), "error_code": code} for row in getattr(request, rows, None) or ()]
+    def made(request: object, code: Code) -> list[Values]:
+        return [{**filled, **_keys(row, keys), "error_code": code} for row in optional(request, rows, _NO_ROWS) or ()]
 
     return made
 
 
-def _keys(row: Any, keys: Iterable[str]) -> dict[str, Any]:
+def _keys(row: object, keys: Iterable[str]) -> Values:
     if isinstance(row, str):
         return dict.fromkeys(keys, row)
     found = {key: getattr(row, key) for key in keys if hasattr(row, key)}
@@ -61,7 +64,7 @@ def _topics(
     answered: str = "",
     numbered: str = "",
     error: str = "error_code",
-    filled: Mapping[str, Any] = MappingProxyType({}),
+    filled: Values = MappingProxyType({}),
 ) -> _Rows:
     """Make a row for each topic of the request, with a row for each of its partitions.
 
@@ -69,7 +72,7 @@ def _topics(
     the names of ``partitions`` and ``number`` in the answer, if they differ. ``filled`` are further fields of a row.
     """
 
-    def made(request: Any, code: Code) -> list[dict[str, Any]]:
+    def made(request: object, code: Code) -> list[Values]:
         return [
             {
                 **_keys(topic, (named, "topic_id")),
@@ -84,12 +87,7 @@ def _topics(
     return made
 
 
-def _coordinators(request: Any, code: Code) -> list[dict[str, Any]]:
-    """Rows like Kafka's for an unknown coordinator."""
-    return [{"key": key, "node_id": -1, "host": "", "port": -1, "error_code": code} for key in request.coordinator_keys]
-
-
-def _deleted(request: Any, code: Code) -> list[dict[str, Any]]:
+def _deleted(request: object, code: Code) -> list[Values]:
     return _each("topics", "name", "topic_id")(request, code) or _each("topic_names", "name")(request, code)
 
 
@@ -137,7 +135,9 @@ _ROWS: Final[dict[str, dict[str, _Rows]]] = {
             error="partition_error_code",
         )
     },
-    "find_coordinator": {"coordinators": _coordinators},
+    "find_coordinator": {  # rows like Kafka's for an unknown coordinator
+        "coordinators": _each("coordinator_keys", "key", filled={"node_id": -1, "host": "", "port": -1})
+    },
     "metadata": {"topics": _each("topics", "name", "topic_id")},
     "describe_topic_partitions": {"topics": _each("topics", "name")},
     "describe_groups": _GROUPS,

@@ -8,10 +8,11 @@ from typing import Any, Final, TypeAlias
 
 from fencepost.wire.frames import API_KEYS
 from fencepost_server.apis import admin, data, groups, login, metadata, transactions
-from fencepost_server.apis.call import Call
+from fencepost_server.apis.call import Answer, Call
 
-#: From kio's message of a request to the values of its answer; None if it has none.
-Handler: TypeAlias = Callable[[Call, Any], Awaitable[Any]]
+#: From kio's message of a request to its answer; None if it has none. The class of the message depends on API and
+#: version, so each handler declares the fields that it reads (``requests``).
+Handler: TypeAlias = Callable[[Call, Any], Awaitable[Answer | None]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from kio.schema.errors import ErrorCode as Code
 
 from fencepost.sharding import partition_for
 from fencepost.wire.convert import milliseconds
-from fencepost_server.apis.call import Call
+from fencepost_server.apis.call import Call, Values, optional
 from fencepost_server.apis.metadata import cluster_right
+from fencepost_server.apis.requests import (
+    AddedTopic,
+    AddOffsetsToTxnRequest,
+    AddPartitionsToTxnRequest,
+    EndTxnRequest,
+    InitProducerIdRequest,
+)
 from fencepost_server.data.producers import Refused
 from fencepost_server.security.acl import Operation, Resource
 from fencepost_server.transactions.state import State
@@ -25,7 +32,7 @@ def _knows_fenced(call: Call) -> bool:
     return call.version >= _FENCED_SINCE[call.header.api]
 
 
-async def init_producer_id(call: Call, request: Any) -> Any:
+async def init_producer_id(call: Call, request: InitProducerIdRequest) -> Values:
     """Return a producer id: a new one for an idempotent producer, or that of the transactional id, with an epoch that
     fences earlier producers."""
     name = request.transactional_id
@@ -33,14 +40,15 @@ async def init_producer_id(call: Call, request: Any) -> Any:
         return _no_producer(Code.transactional_id_authorization_failed)
     if name is None and not _may_be_idempotent(call):
         return _no_producer(Code.cluster_authorization_failed)
-    if (getattr(request, "producer_id", -1) == -1) is not (getattr(request, "producer_epoch", -1) == -1):
+    given_id, given_epoch = optional(request, "producer_id", -1), optional(request, "producer_epoch", -1)
+    if (given_id == -1) is not (given_epoch == -1):
         return _no_producer(Code.invalid_request)
     try:
         producer_id, epoch = await call.node.transactions.init_producer(
             name,
             milliseconds(request.transaction_timeout),
-            int(getattr(request, "producer_id", -1)),
-            int(getattr(request, "producer_epoch", -1)),
+            int(given_id),
+            int(given_epoch),
             fencing=_knows_fenced(call),
         )
     except Refused as refused:
@@ -57,11 +65,11 @@ def _may_be_idempotent(call: Call) -> bool:
     )
 
 
-def _no_producer(code: Code) -> dict[str, Any]:
+def _no_producer(code: Code) -> Values:
     return {"error_code": code, "producer_id": -1, "producer_epoch": -1}
 
 
-async def add_partitions_to_txn(call: Call, request: Any) -> Any:
+async def add_partitions_to_txn(call: Call, request: AddPartitionsToTxnRequest) -> Values:
     """Add partitions to a transaction before it writes to them."""
     if call.version < _BATCHED_SINCE:
         topics = request.v3_and_below_topics
@@ -95,8 +103,8 @@ async def add_partitions_to_txn(call: Call, request: Any) -> Any:
 
 
 async def _add(
-    call: Call, name: str, producer_id: int, epoch: int, topics: Iterable[Any], *, verify_only: bool
-) -> list[dict[str, Any]]:
+    call: Call, name: str, producer_id: int, epoch: int, topics: Iterable[AddedTopic], *, verify_only: bool
+) -> list[Values]:
     node = call.node
     wanted = [(str(row.name), int(index)) for row in topics for index in row.partitions]
     codes: dict[tuple[str, int], Code] = {}
@@ -135,7 +143,7 @@ async def _add(
     ]
 
 
-async def add_offsets_to_txn(call: Call, request: Any) -> Any:
+async def add_offsets_to_txn(call: Call, request: AddOffsetsToTxnRequest) -> Values:
     """Add the partition of a group's offsets to a transaction."""
     name, group = str(request.transactional_id), str(request.group_id)
     if not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, name):
@@ -153,7 +161,7 @@ async def add_offsets_to_txn(call: Call, request: Any) -> Any:
     return {}
 
 
-async def end_txn(call: Call, request: Any) -> Any:
+async def end_txn(call: Call, request: EndTxnRequest) -> Values:
     """Commit or abort a transaction. The answer comes when every partition has its marker."""
     name = str(request.transactional_id)
     if not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, name):

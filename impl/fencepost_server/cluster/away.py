@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import GroupConfig, Topic
@@ -29,7 +29,7 @@ class Away:
         done.set_result(_NONE)
         return done
 
-    async def request(self, body: RequestBody, **_: Any) -> ResponseBody:
+    async def request(self, body: RequestBody, **_: object) -> ResponseBody:
         """Return an empty list of groups (F-FIND-05). The dispatch rejects other requests before they come here."""
         return _NONE
 

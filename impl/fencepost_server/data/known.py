@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, field
-from typing import Any
+from typing import TypedDict
 
 from fencepost_server.data.batches import Batch
-from fencepost_server.data.producers import Producers
+from fencepost_server.data.producers import ProducerRow, Producers
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,14 @@ class Aborted:
     producer_id: int
     first: int
     last: int
+
+
+class KnownRow(TypedDict):
+    """The producers and transactions of a log as JSON has them."""
+
+    producers: Sequence[ProducerRow]
+    open: Sequence[tuple[int, int]]
+    aborted: Sequence[tuple[int, int, int]]
 
 
 @dataclass(slots=True)
@@ -52,7 +60,7 @@ class Known:
         """Return an independent copy."""
         return Known(self.producers.copy(), dict(self.open), list(self.aborted))
 
-    def as_row(self) -> dict[str, Any]:
+    def as_row(self) -> KnownRow:
         """Return the values for JSON."""
         return {
             "producers": self.producers.as_rows(),
@@ -61,7 +69,7 @@ class Known:
         }
 
     @classmethod
-    def of_row(cls, row: Mapping[str, Any]) -> Known:
+    def of_row(cls, row: KnownRow) -> Known:
         """Return the producers and transactions of stored values."""
         return cls(
             Producers.of_rows(row["producers"]),

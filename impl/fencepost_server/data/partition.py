@@ -7,15 +7,15 @@ from __future__ import annotations
 import asyncio
 from bisect import bisect_right
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode as Code
 
 from fencepost_server.data.batches import Batch, leader_epoch_of, placed, read_header
 from fencepost_server.data.index import Index
-from fencepost_server.data.known import Aborted, Known
+from fencepost_server.data.known import Aborted, Known, KnownRow
 from fencepost_server.data.producers import MOST, LookedUp, Refused
 from fencepost_server.data.tail import Budget, Tail
 
@@ -33,6 +33,12 @@ class Fetched:
 
     records: bytes = b""
     aborted: tuple[Aborted, ...] = ()
+
+
+class PartitionState(KnownRow):
+    """The producers and transactions of a partition's durable batches, up to the offset ``end``."""
+
+    end: int
 
 
 class PartitionLog:
@@ -133,11 +139,11 @@ class PartitionLog:
             self._durable.wrote(put, committed=committed)
 
     @property
-    def state(self) -> dict[str, Any]:
+    def state(self) -> PartitionState:
         """The producers and transactions of the durable batches, as values for JSON. Kafka has them in a snapshot."""
         return {"end": self.high, **self._durable.as_row()}
 
-    def begin(self, state: Mapping[str, Any]) -> None:
+    def begin(self, state: PartitionState) -> None:
         """Start with a stored ``state``, before the first ``restore``. It knows producers and transactions whose
         batches were deleted. Raises ``ValueError``, ``KeyError`` or ``TypeError`` for an invalid one."""
         self._known_until = int(state["end"])

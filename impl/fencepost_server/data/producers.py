@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, field
-from typing import Any, Final
+from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode as Code
 
@@ -16,6 +16,10 @@ _KEPT: Final = 5
 _NO_EPOCH: Final = -1
 #: producers remembered of a partition; the one that has been idle longest is forgotten first (Kafka: after a day)
 MOST: Final = 10_000
+
+
+#: A producer as JSON has it: its id, its epoch, and the fields of its last batches.
+ProducerRow: TypeAlias = tuple[int, int, Sequence[tuple[int, int, int, int]]]
 
 
 class Refused(Exception):
@@ -70,12 +74,12 @@ class Producers:
         }
         return made
 
-    def as_rows(self) -> list[Any]:
+    def as_rows(self) -> list[ProducerRow]:
         """Return the producers as values for JSON."""
-        return [[each, state.epoch, [astuple(one) for one in state.written]] for each, state in self._known.items()]
+        return [(each, state.epoch, [astuple(one) for one in state.written]) for each, state in self._known.items()]
 
     @classmethod
-    def of_rows(cls, rows: Iterable[Any]) -> Producers:
+    def of_rows(cls, rows: Iterable[ProducerRow]) -> Producers:
         """Return the producers of stored values."""
         made = cls()
         for each, epoch, written in rows:

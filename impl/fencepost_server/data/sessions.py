@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import randrange
-from typing import Any, Final, TypeAlias
+from typing import Final, Protocol, TypeAlias, TypedDict
 
 from kio.schema.errors import ErrorCode as Code
 
@@ -28,16 +28,51 @@ _UNKNOWN: Final = -1
 Key: TypeAlias = tuple[bytes | str, int]
 
 
+class AskedPartition(Protocol):
+    """The row of a request about a partition."""
+
+    partition: int
+    fetch_offset: int
+    partition_max_bytes: int
+
+
+class Diverging(TypedDict):
+    """Where the log and the records of a reader diverge (KIP-595)."""
+
+    epoch: int
+    end_offset: int
+
+
+class Aborted(TypedDict):
+    """An aborted transaction in the records of an answer."""
+
+    producer_id: int
+    first_offset: int
+
+
+class FetchedRow(TypedDict, total=False):
+    """The row of an answer about a partition. ``records``, ``error_code`` and ``high_watermark`` are always there."""
+
+    partition_index: int
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    error_code: Code
+    records: bytes
+    aborted_transactions: Sequence[Aborted]
+    diverging_epoch: Diverging
+
+
 @dataclass(slots=True)
 class _Cached:
     """``row``: of the last request that named the partition. ``high`` and ``start``: high watermark and first offset of
     the last answer that did."""
 
-    row: Any
+    row: AskedPartition
     high: int = _UNKNOWN
     start: int = _UNKNOWN
 
-    def takes(self, answer: dict[str, Any]) -> bool:
+    def takes(self, answer: FetchedRow) -> bool:
         """Note what is answered about the partition; whether something of it is new."""
         failed = answer["error_code"] is not Code.none or "diverging_epoch" in answer
         high, start = answer["high_watermark"], answer.get("log_start_offset", _UNKNOWN)
@@ -64,7 +99,7 @@ class FetchContext:
     """The partitions of one request. ``session``: None if the request has none. ``begins``: a session is wanted.
     ``epoch``: of the session, once the request is taken."""
 
-    partitions: Mapping[Key, Any]
+    partitions: Mapping[Key, AskedPartition]
     session: FetchSession | None = None
     begins: bool = False
     epoch: int = 0
@@ -85,7 +120,7 @@ class FetchSessions:
         self,
         number: int,
         epoch: int,
-        named: Mapping[Key, Any],
+        named: Mapping[Key, AskedPartition],
         forgotten: Iterable[Key],
         *,
         by_id: bool,
@@ -130,12 +165,12 @@ class FetchSessions:
     def answered(
         self,
         context: FetchContext,
-        answers: Sequence[tuple[Key, dict[str, Any]]],
+        answers: Sequence[tuple[Key, FetchedRow]],
         names: Mapping[bytes | str, str],
         *,
         by_id: bool,
         now: float,
-    ) -> tuple[int, Sequence[tuple[Key, dict[str, Any]]]]:
+    ) -> tuple[int, Sequence[tuple[Key, FetchedRow]]]:
         """Return the session's id, and the answers without the partitions of which nothing is new. ``names``: of the
         topics that are there. Raises ``Refused`` if another request has continued the session meanwhile."""
         session = context.session
@@ -168,7 +203,7 @@ class FetchSessions:
         return number
 
 
-def _new(session: FetchSession, answers: Sequence[tuple[Key, dict[str, Any]]]) -> Iterator[tuple[Key, dict[str, Any]]]:
+def _new(session: FetchSession, answers: Sequence[tuple[Key, FetchedRow]]) -> Iterator[tuple[Key, FetchedRow]]:
     """The partitions of which something is new. Those with records go to the end, so that each is first in turn."""
     for key, answer in answers:
         known = session.partitions.get(key)

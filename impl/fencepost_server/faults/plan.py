@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from random import Random
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from fencepost.protocol.errors import ErrorCode
 
@@ -110,7 +110,7 @@ class Chances:
         return found
 
 
-def parse(told: Any) -> Plan:
+def parse(told: object) -> Plan:
     """Return the plan of a JSON value: ``{"seed": 7, "faults": [{"do": "lose", "api": "heartbeat", "nth": 3}, ...]}``.
     Raises ``BadPlan``."""
     if not isinstance(told, Mapping) or not isinstance(told.get("faults"), list):
@@ -134,7 +134,7 @@ _KINDS: Final[dict[str, tuple[type, ...]]] = {
 }
 
 
-def _fault(number: int, row: Any) -> Fault:
+def _fault(number: int, row: object) -> Fault:
     if not isinstance(row, Mapping) or "do" not in row:
         raise BadPlan(f'fault {number} must be an object with "do", one of {", ".join(DOES)}')
     kinds = {field.name: str(field.type) for field in fields(Fault)}

@@ -11,9 +11,10 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from fencepost.protocol.frozen import quick
+from fencepost.protocol.messages import ResponseBody
 from fencepost.wire.frames import MalformedFrame
 from fencepost_server.net.memory import Memory
 from fencepost_server.options import Limits
@@ -44,7 +45,7 @@ class Begun:
     """A request that was begun. When ``done`` has ended, ``answer`` returns the frame of the answer; None if it has
     none."""
 
-    done: asyncio.Future[Any]
+    done: asyncio.Future[ResponseBody]
     answer: Callable[[], bytes | None]
 
 

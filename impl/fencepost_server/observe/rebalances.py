@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 from fencepost.host.broker import HostEvent, OnPartition, Served
 from fencepost.protocol.events import Unload
@@ -54,7 +54,7 @@ class Rebalance:
     state: str = UNDER_WAY
     duration_ms: int | None = None
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> dict[str, object]:
         """Return all fields for JSON, and the start as a date (ISO 8601, UTC)."""
         return {"at": iso(self.at_ms), **asdict(self)}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypedDict
 
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from fencepost.protocol.embedded import SchemaError, decode_assignment
@@ -27,7 +27,49 @@ MOST_GROUPS = 200
 BEYOND = "beyond the partition's end"
 
 
-async def groups(node: Node) -> list[dict[str, Any]]:
+class OffsetRow(TypedDict):
+    """A committed offset. ``flag``: why its lag is wrong."""
+
+    topic: str
+    partition: int
+    committed: int
+    end: int
+    lag: int
+    flag: str | None
+
+
+class MemberRow(TypedDict, total=False):
+    """A member; ``epoch`` and ``target``: of a consumer group's member. Partitions are by topic."""
+
+    member: str
+    instance: str | None
+    client: str
+    host: str
+    epoch: int
+    assignment: dict[str, list[int]]
+    target: dict[str, list[int]]
+
+
+class _Members(TypedDict, total=False):
+    assignor: str
+    generation: int
+    leader: str | None
+    epoch: int
+    members: list[MemberRow]
+
+
+class GroupRow(_Members, total=False):
+    """A group. ``generation`` and ``leader`` are of a classic group, ``epoch`` is of a consumer group."""
+
+    group: str
+    type: str
+    state: str
+    protocol: str
+    offsets: list[OffsetRow]
+    lag: int
+
+
+async def groups(node: Node) -> list[GroupRow]:
     """Return the first ``MOST_GROUPS`` groups by name, each with its members, assignments and lag."""
     listed = await node.groups.request(ListGroupsRequest())
     if not isinstance(listed, ListGroupsResponse):
@@ -61,10 +103,10 @@ async def states(node: Node) -> dict[str, float]:
     return found
 
 
-async def _lags(node: Node, names: tuple[str, ...]) -> dict[str, list[dict[str, Any]]]:
+async def _lags(node: Node, names: tuple[str, ...]) -> dict[str, list[OffsetRow]]:
     asked = OffsetFetchRequest(tuple(OffsetFetchRequestGroup(name) for name in names))
     answer = await node.groups.request(asked, version=NEWEST_BY_NAME[OffsetFetchRequest])
-    found: dict[str, list[dict[str, Any]]] = {}
+    found: dict[str, list[OffsetRow]] = {}
     for group in answer.groups if isinstance(answer, OffsetFetchResponse) else ():
         for topic in group.topics:
             for row in topic.partitions:
@@ -84,8 +126,8 @@ async def _lags(node: Node, names: tuple[str, ...]) -> dict[str, list[dict[str, 
     return found
 
 
-async def _members(node: Node, names: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+async def _members(node: Node, names: tuple[str, ...]) -> dict[str, _Members]:
+    found: dict[str, _Members] = {}
     classic = await node.groups.request(DescribeGroupsRequest(names))
     for group in classic.groups if isinstance(classic, DescribeGroupsResponse) else ():
         view = node.groups.view(group.group_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 from fencepost_server.observe import state
 from fencepost_server.observe.http import Page, json_page
@@ -50,7 +50,7 @@ def _metrics(server: Server, metrics: Metrics, rebalances: Rebalances) -> Page:
 
 
 def _state(server: Server, metrics: Metrics, rebalances: Rebalances, profile: str) -> Callable[[], Awaitable[object]]:
-    async def values() -> dict[str, Any]:
+    async def values() -> dict[str, object]:
         node = server.node
         return {
             "listen": str(node.address),
@@ -68,7 +68,7 @@ def _state(server: Server, metrics: Metrics, rebalances: Rebalances, profile: st
 
 
 def _health(server: Server) -> Callable[[], Awaitable[object]]:
-    async def values() -> dict[str, Any]:
+    async def values() -> dict[str, object]:
         return {"serving": True, "leads": server.node.leads, "listen": str(server.node.address)}
 
     return values

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final, TypedDict
 
 #: The last epoch of a producer; a new producer id follows.
 LAST_EPOCH: Final = 32_766
@@ -33,6 +33,22 @@ class State(StrEnum):
     def complete(self) -> bool:
         """The transaction is decided, and every partition has its marker."""
         return self in (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
+
+
+class _Stored(TypedDict):
+    """A transaction as the store has it, in JSON."""
+
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    state: str
+    previous_id: int
+    last_epoch: int
+    next_id: int
+    partitions: Sequence[tuple[str, int]]
+    offsets: Sequence[int]
+    started_ms: int
+    version: int
 
 
 @dataclass(slots=True, eq=False)
@@ -72,27 +88,26 @@ class Transaction:
 
     def as_text(self) -> str:
         """Return the transaction as JSON, for the store."""
-        return json.dumps(
-            {
-                "producer_id": self.producer_id,
-                "producer_epoch": self.producer_epoch,
-                "timeout_ms": self.timeout_ms,
-                "state": self.state.value,
-                "previous_id": self.previous_id,
-                "last_epoch": self.last_epoch,
-                "next_id": self.next_id,
-                "partitions": sorted(self.partitions),
-                "offsets": sorted(self.offsets),
-                "started_ms": self.started_ms,
-                "version": self.version,
-            }
-        )
+        stored: _Stored = {
+            "producer_id": self.producer_id,
+            "producer_epoch": self.producer_epoch,
+            "timeout_ms": self.timeout_ms,
+            "state": self.state.value,
+            "previous_id": self.previous_id,
+            "last_epoch": self.last_epoch,
+            "next_id": self.next_id,
+            "partitions": sorted(self.partitions),
+            "offsets": sorted(self.offsets),
+            "started_ms": self.started_ms,
+            "version": self.version,
+        }
+        return json.dumps(stored)
 
     @classmethod
     def of_text(cls, transactional_id: str, text: str) -> Transaction:
         """Return the transaction of a stored text. Raises ``ValueError``, ``KeyError`` or ``TypeError`` for an invalid
         one."""
-        row: Mapping[str, Any] = json.loads(text)
+        row: _Stored = json.loads(text)
         return cls(
             transactional_id,
             int(row["producer_id"]),

@@ -31,8 +31,8 @@ FAULTS = (
         (
             Replacement(
                 METADATA, "describe_topic_partitions",
-                'if first + len(row["partitions"]) < len(topic.logs):',
-                'if first + len(row["partitions"]) <= len(topic.logs) and left == 0:',
+                "if last < len(topic.logs):",
+                "if last <= len(topic.logs) and left == 0:",
             ),
         ),
     ),
@@ -42,7 +42,7 @@ FAULTS = (
         "topics a and b of two partitions; DescribeTopicPartitions with limit 3: three partitions must come",
         (
             Replacement(
-                METADATA, "describe_topic_partitions", 'left -= len(row["partitions"])', "left = max(left, 0)",
+                METADATA, "describe_topic_partitions", "left -= last - first", "left = max(left, 0)",
             ),
         ),
     ),

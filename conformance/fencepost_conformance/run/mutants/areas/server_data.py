@@ -15,7 +15,7 @@ FAULTS = (
         "failed-write-acknowledged-for-second-topic", Area.DATA,
         "when a write fails, Produce reports the error for the first topic of the request only",
         "Produce v9 to t-0 and u-0 while the store fails: u-0 must answer KAFKA_STORAGE_ERROR and not an offset",
-        (Replacement(APIS, "produce", "for topic_row in answers:", "for topic_row in answers[:1]:"),),
+        (Replacement(APIS, "produce", "for _, partitions in answers:", "for _, partitions in answers[:1]:"),),
     ),
     Fault(
         "response-limit-counts-no-partition", Area.DATA,
