@@ -54,7 +54,7 @@ FAULTS = {
         "INV-FENCE-02",
     ),
     "an offset that is pending is shown": (
-        Replacement("coordinator/offsets/replay.py", "change", "elif producer is None:", "elif True:"),
+        Replacement("coordinator/offsets/offset_appliers.py", "change", "elif producer is None:", "elif True:"),
         "INV-TXN-01",
     ),
     "a fetch of several groups asks for no stable offsets": (

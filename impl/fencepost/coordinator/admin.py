@@ -17,9 +17,9 @@ from fencepost.protocol.messages import (
 from fencepost.quirks import varies
 
 from .classic import records
+from .consumer.consumer_appliers import write_records
 from .consumer.group import ConsumerGroup
 from .consumer.records import removed_group
-from .consumer.replay import write_records
 from .groups import known
 from .kernel import operations, reads
 from .kernel.replies import deletion_response

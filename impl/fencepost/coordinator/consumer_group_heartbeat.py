@@ -18,10 +18,10 @@ from fencepost.protocol.events import Request
 from fencepost.quirks import varies
 
 from .consumer import group_epoch, members, reports, timers
+from .consumer.consumer_appliers import write_records
 from .consumer.reconcile import maybe_reconcile
 from .consumer.records import share_rows
 from .consumer.regex import RegexChange, update_subscribed_regex
-from .consumer.replay import write_records
 from .consumer.target import is_other_assignor_preferred, update_target_assignment
 from .kernel import operations
 from .kernel.errors import InternalError, Rejected

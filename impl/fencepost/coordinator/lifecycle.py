@@ -24,13 +24,13 @@ from .consumer.group import ConsumerGroup
 from .groups import known
 from .kernel import completion
 from .kernel.errors import InternalError
-from .kernel.replay import Replay
+from .kernel.replay_context import Replay
 from .kernel.state import NO_EPOCH, Group, GroupChange, Status
 from .kernel.step import Step
 from .kernel.stored_offsets import OffsetChange, OffsetStore
 from .kernel.timer_table import in_order
 from .offsets import expiry
-from .offsets.replay import apply_commits, apply_run
+from .offsets.offset_appliers import apply_commits, apply_run
 from .replay import outcome, superseded
 
 

@@ -14,12 +14,12 @@ from fencepost.protocol.misuse import expect
 from fencepost.protocol.records import GroupMetadataKey, Record, RecordKey
 
 from .classic import records as classic
-from .consumer import replay as consumer
-from .kernel.replay import Appliers, Replay
+from .consumer import consumer_appliers as consumer
+from .kernel.replay_context import Appliers, Replay
 from .kernel.rules import Rules
 from .kernel.state import CoordinatorState, Group, Status
 from .kernel.stored_offsets import OffsetStore
-from .offsets import replay as offsets
+from .offsets import offset_appliers as offsets
 
 #: The function that applies each record, by the type of its key.
 APPLIERS: Final[Appliers] = {

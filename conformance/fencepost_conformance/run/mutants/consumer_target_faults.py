@@ -7,7 +7,7 @@ from .replacement import Replacement
 
 K = Side.CONSUMER_GROUP
 TARGET, GROUP_EPOCH, GROUP = (f"coordinator/consumer/{name}.py" for name in ("target", "group_epoch", "group"))
-DRAFT, REPLAY = (f"coordinator/consumer/{name}.py" for name in ("draft", "replay"))
+DRAFT, REPLAY = (f"coordinator/consumer/{name}.py" for name in ("draft", "consumer_appliers"))
 
 FAULTS = (
     Mutant(

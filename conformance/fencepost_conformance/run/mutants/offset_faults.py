@@ -10,7 +10,7 @@ STORE = "coordinator/kernel/stored_offsets.py"
 COMMIT, FETCH, VALIDATION, ACCESS, DELETION, EXPIRY, REPLAY, SUBSCRIPTION, ADMISSION = (
     f"coordinator/offsets/{name}.py"
     for name in (
-        "commit", "fetch", "validation", "access", "deletion", "expiry", "replay", "subscription", "admission",
+        "commit", "fetch", "validation", "access", "deletion", "expiry", "offset_appliers", "subscription", "admission",
     )
 )  # fmt: skip
 

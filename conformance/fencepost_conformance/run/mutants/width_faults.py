@@ -64,12 +64,12 @@ FAULTS = (
         "two producers whose ids differ above 32 bits share a transaction",
         (
             Replacement(
-                f"{OFFSETS}/replay.py", "change",
+                f"{OFFSETS}/offset_appliers.py", "change",
                 "offsets.put_pending(producer.producer_id, key.group,",
                 "offsets.put_pending(producer.producer_id & 0xFFFF_FFFF, key.group,",
             ),
             Replacement(
-                f"{OFFSETS}/replay.py", "change",
+                f"{OFFSETS}/offset_appliers.py", "change",
                 "offsets.end(producer.producer_id, committed",
                 "offsets.end(producer.producer_id & 0xFFFF_FFFF, committed",
             ),

@@ -13,7 +13,7 @@ from fencepost.protocol.view import GroupState
 
 from ..kernel.errors import InternalError
 from ..kernel.persistent import frozen
-from ..kernel.replay import Replay
+from ..kernel.replay_context import Replay
 from .group import ClassicGroup, ClassicMember, GroupDraft, subscriptions_of
 
 #: The value of a missing timestamp in the log (F-REC-12).

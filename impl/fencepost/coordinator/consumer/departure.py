@@ -10,8 +10,8 @@ from fencepost.protocol.records import Record
 from ..kernel.numbers import next_epoch
 from ..kernel.step import Step
 from . import group_epoch, records, reports, timers
+from .consumer_appliers import write_records
 from .group import ConsumerGroup, ConsumerMember, without_members
-from .replay import write_records
 
 
 def fence_members(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember], cause: RebalanceCause) -> None:

@@ -22,6 +22,7 @@ from ..kernel.persistent import with_entry, without
 from ..kernel.state import RegexTask
 from ..kernel.step import Step
 from . import group_epoch, records, reports
+from .consumer_appliers import write_records
 from .group import (
     ConsumerGroup,
     ConsumerMember,
@@ -30,7 +31,6 @@ from .group import (
     with_member,
     with_resolutions,
 )
-from .replay import write_records
 
 
 class RegexChange(Enum):

@@ -20,7 +20,7 @@ from fencepost.protocol.records import Record
 
 from .log import Log
 from .memory import Memory
-from .replay import Appliers, Replay
+from .replay_context import Appliers, Replay
 from .requests import Requests
 from .state import NO_REMAINS, CoordinatorState, Group
 from .stored_offsets import NO_OFFSETS, OffsetStore, StepOffsets

@@ -12,10 +12,10 @@ from fencepost.protocol.settings import MigrationPolicy
 
 from ..classic import membership as classic_membership
 from ..consumer import group_epoch, members, reports
+from ..consumer.consumer_appliers import write_records
 from ..consumer.group import ConsumerGroup, ConsumerMember
 from ..consumer.reconcile import maybe_reconcile
 from ..consumer.regex import RegexChange, update_subscribed_regex
-from ..consumer.replay import write_records
 from ..consumer.target import update_target_assignment
 from ..kernel import operations
 from ..kernel.errors import InternalError, Rejected

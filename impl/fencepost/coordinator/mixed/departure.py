@@ -15,8 +15,8 @@ from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
 
 from ..consumer import departure, members, records, reports, timers
+from ..consumer.consumer_appliers import write_records
 from ..consumer.group import NOTHING, ConsumerGroup, ConsumerMember, find_consumer_group, held
-from ..consumer.replay import write_records
 from ..kernel import operations
 from ..kernel.causes import identities
 from ..kernel.errors import InternalError, Rejected

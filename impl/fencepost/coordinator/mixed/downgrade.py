@@ -24,9 +24,9 @@ from ..classic import records as classic_records
 from ..classic.group import ClassicGroup, ClassicMember, GroupDraft, keep_group, schedule_classic_session_timeout
 from ..classic.join import GroupCreated
 from ..consumer import records, timers
+from ..consumer.consumer_appliers import give_way
 from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
 from ..consumer.reconcile import Reconciled, maybe_reconcile
-from ..consumer.replay import give_way
 from ..consumer.target import stored_target
 from ..kernel import operations
 from ..kernel.causes import identities

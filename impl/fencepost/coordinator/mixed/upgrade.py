@@ -32,7 +32,7 @@ from ..consumer import records
 from ..consumer.group import ConsumerGroup, ConsumerMember, Share, new_group
 from ..consumer.group_epoch import TopicsLook
 from ..kernel.errors import InternalError, Rejected
-from ..kernel.replay import Replay
+from ..kernel.replay_context import Replay
 from ..kernel.rules import Rules
 from ..kernel.state import Group
 from ..kernel.step import Step

@@ -12,7 +12,7 @@ from fencepost.quirks import varies
 
 from ..kernel.step import Step
 from ..kernel.stored_offsets import OffsetDraft
-from . import replay
+from . import offset_appliers
 
 
 @varies
@@ -27,10 +27,10 @@ def write(step: Step, records: Sequence[Record]) -> None:
         return
     draft, end = OffsetDraft(step.offsets.now), step.log.end
     for place, record in enumerate(records, end):
-        replay.change(draft, record, place)
+        offset_appliers.change(draft, record, place)
         name = record.key.group
         if record.value is not None and name not in step.memory.groups and type(record.key) is OffsetCommitKey:
-            step.change_map(name, replay.simple_group(name, step.memory.new_incarnation()))
+            step.change_map(name, offset_appliers.simple_group(name, step.memory.new_incarnation()))
     step.offsets.now = draft.freeze()
     step.log.records += records
 
@@ -45,7 +45,7 @@ def write_commit(step: Step, commit: PlainCommit) -> None:
     for place, (partition, value) in enumerate(commit.rows, step.log.end):
         committed[partition] = StoredOffset(value, place)
     if name not in step.memory.groups:
-        step.change_map(name, replay.simple_group(name, step.memory.new_incarnation()))
+        step.change_map(name, offset_appliers.simple_group(name, step.memory.new_incarnation()))
     step.offsets.now = draft.freeze()
     step.log.commit = commit
 

@@ -7,7 +7,7 @@ from fencepost.protocol.records import Record
 from fencepost.quirks import Next, quirk
 
 from .. import lifecycle
-from ..kernel.replay import Replay
+from ..kernel.replay_context import Replay
 from ..kernel.step import Step
 from .readable import read_topics
 

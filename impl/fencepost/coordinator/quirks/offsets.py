@@ -10,11 +10,11 @@ from fencepost.quirks import Next, quirk
 
 from ..classic import sync
 from ..classic.group import ClassicGroup, GroupDraft, find_incarnation
-from ..kernel.replay import Replay
+from ..kernel.replay_context import Replay
 from ..kernel.step import Step
 from ..kernel.stored_offsets import GroupOffsets
-from ..offsets import access, commit, deletion, replay
-from ..offsets.replay import simple_group
+from ..offsets import access, commit, deletion, offset_appliers
+from ..offsets.offset_appliers import simple_group
 
 # Commits
 
@@ -73,8 +73,8 @@ def by_number(_: Next[list[Partition]], step: Step, offsets: GroupOffsets, delet
 # Records
 
 
-@quirk("fault_loaded_offset_makes_group", of=replay.meet_ownerless)
+@quirk("fault_loaded_offset_makes_group", of=offset_appliers.meet_ownerless)
 def makes_group(_: Next[None], work: Replay, group_id: str) -> None:
     """Kafka creates a simple group immediately. If the group's own records begin with a tombstone, which is possible in
     a compacted log, the load may fail because of it (F-REPLAY-04, F-REPLAY-06)."""
-    work.put(group_id, replay.simple_group(group_id, work.new_incarnation()))
+    work.put(group_id, offset_appliers.simple_group(group_id, work.new_incarnation()))

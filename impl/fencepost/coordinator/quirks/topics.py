@@ -21,7 +21,7 @@ from fencepost.protocol.records import Record
 from fencepost.quirks import Next, quirk
 
 from .. import reversion
-from ..consumer import group_epoch, records, replay, target
+from ..consumer import consumer_appliers, group_epoch, records, target
 from ..consumer.group import ConsumerGroup
 from ..kernel.persistent import with_entry, without
 from ..kernel.state import Group
@@ -66,7 +66,7 @@ def partitions_of(topics: TopicImage, names: Iterable[str]) -> tuple[TopicMetada
 # Lingering topics
 
 
-@quirk("fault_downgrade_leaves_topics", of=replay.give_way)
+@quirk("fault_downgrade_leaves_topics", of=consumer_appliers.give_way)
 def topics_stay(call_next: Next[None], step: Step, group_id: str, successor: Group) -> None:
     """Kafka removes a group from the index of topics and subscribers by the records of its members. In a downgrade none
     are applied, and its name stays in the index (X-DOWN-30)."""
@@ -87,7 +87,7 @@ def _linger(step: Step, group_id: str) -> None:
     _set_lingering(step, group_id, step.remains.lingering.get(group_id, frozenset()) | topics)
 
 
-@quirk("fault_downgrade_leaves_topics", of=replay.write_records)
+@quirk("fault_downgrade_leaves_topics", of=consumer_appliers.write_records)
 def tells_otherwise(call_next: Next[None], step: Step, records: Sequence[Record]) -> None:
     """A topic lingers until members of the next group of that name subscribe to it and unsubscribe, or have it when
     that group is removed (X-DOWN-30)."""

@@ -32,7 +32,7 @@ from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
 from ..kernel.errors import InternalError
-from ..kernel.replay import Replay
+from ..kernel.replay_context import Replay
 from ..kernel.rules import Rules
 from ..kernel.state import Group
 from ..kernel.step import Step

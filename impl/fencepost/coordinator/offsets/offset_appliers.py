@@ -11,7 +11,7 @@ from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
 from ..classic.group import ClassicGroup
-from ..kernel.replay import Replay
+from ..kernel.replay_context import Replay
 from ..kernel.stored_offsets import OffsetDraft, OffsetStore
 
 #: The keys of the records that this module applies.
