@@ -48,7 +48,6 @@ from fencepost.protocol.offset_messages import (
     TxnOffsetCommitResponse,
 )
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataValue, Record
 from fencepost.protocol.view import GroupView
 
@@ -62,6 +61,7 @@ from .deadlines import TimerChanges
 from .mixed.embedded import in_order
 from .observed import Observed
 from .offsets.view import view as offsets_view
+from .variant import Variant
 from .versions import carried
 
 
@@ -81,7 +81,7 @@ def disagreements(
     observed: Observed,
     *,
     versions: Mapping[int, int],
-    profile: Profile,
+    variant: Variant,
 ) -> tuple[Mismatch, ...]:
     """Return every part that differs; empty if the step explains the observation. ``versions``: request versions, by
     id."""
@@ -95,7 +95,7 @@ def disagreements(
     if observed.groups is not None:
         _groups(state, step.state, observed.groups, found)
     if observed.consumer_groups is not None:
-        _consumer_groups(profile, state, step.state, observed.consumer_groups, found)
+        _consumer_groups(variant, state, step.state, observed.consumer_groups, found)
     if observed.offsets is not None:
         mine = offsets_view(step.state.offsets)
         found += [
@@ -327,7 +327,7 @@ def _plain_view(group: GroupView) -> GroupView:
 
 
 def _consumer_groups(
-    profile: Profile,
+    variant: Variant,
     before: CoordinatorState,
     after: CoordinatorState,
     observed: Mapping[str, ConsumerGroupView | None],
@@ -335,8 +335,8 @@ def _consumer_groups(
 ) -> None:
     for group_id, seen in observed.items():
         group = after.consumer_group(group_id)
-        if not (seen is None if group is None else seen is not None and consumer_shows(profile, seen, group_id, group)):
-            found.append(Mismatch(f"consumer group {group_id}", _consumer_seen(profile, group_id, group), seen))
+        if not (seen is None if group is None else seen is not None and consumer_shows(variant, seen, group_id, group)):
+            found.append(Mismatch(f"consumer group {group_id}", _consumer_seen(variant, group_id, group), seen))
     if before.slots is after.slots:
         return
     old = {slot.group_id: slot.group for slot in before.slots if isinstance(slot.group, ConsumerGroup)}
@@ -345,13 +345,13 @@ def _consumer_groups(
         was, is_ = old.get(group_id), new.get(group_id)
         if was is is_ or group_id in observed:
             continue
-        expected = _consumer_seen(profile, group_id, is_)
-        if _consumer_seen(profile, group_id, was) != expected:
+        expected = _consumer_seen(variant, group_id, is_)
+        if _consumer_seen(variant, group_id, was) != expected:
             found.append(Mismatch(f"consumer group {group_id}", expected, _UNCHANGED))
 
 
-def _consumer_seen(profile: Profile, group_id: str, group: ConsumerGroup | None) -> ConsumerGroupView | None:
-    return None if group is None else consumer_view(profile, group_id, group)
+def _consumer_seen(variant: Variant, group_id: str, group: ConsumerGroup | None) -> ConsumerGroupView | None:
+    return None if group is None else consumer_view(variant, group_id, group)
 
 
 def _seen(group_id: str, group: Group | None) -> GroupView | None:

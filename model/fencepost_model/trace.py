@@ -144,7 +144,7 @@ class Follower:
             for step in steps:
                 changes = after_step(deadlines, event, step)
                 mismatches = disagreements(
-                    state, event, step, changes, observed, versions=self._versions, profile=self.model.profile
+                    state, event, step, changes, observed, versions=self._versions, variant=self.model.variant
                 )
                 if mismatches:
                     alternatives.append(Alternative(step, mismatches))

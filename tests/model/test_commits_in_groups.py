@@ -41,13 +41,13 @@ def test_only_the_holder_of_a_partition_may_commit(name: str) -> None:
     assert row.as_expected, row
 
 
-def _lax(profile: Any, group: Any, by: Committer) -> Checked:
-    del profile, group, by
+def _lax(variant: Any, group: Any, by: Committer) -> Checked:
+    del variant, group, by
     return Checked(None, ())
 
 
-def _strict(profile: Any, group: Any, by: Committer) -> Checked:
-    found = may_commit(profile, group, by)
+def _strict(variant: Any, group: Any, by: Committer) -> Checked:
+    found = may_commit(variant, group, by)
     return found if by.epoch < 2 else Checked(ErrorCode.ILLEGAL_GENERATION, ())
 
 

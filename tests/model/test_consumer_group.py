@@ -43,6 +43,7 @@ from fencepost_model.consumer.derive import group_state
 from fencepost_model.consumer.replay import replay
 from fencepost_model.consumer.state import REBALANCE, SESSION, Timer
 from fencepost_model.machines import C_STABLE, C_UNRELEASED, C_UNREVOKED
+from fencepost_model.variant import variant_of
 
 T1, T2 = b"1" * 16, b"2" * 16
 IMAGE = Image((Topic("t1", T1, 4), Topic("t2", T2, 2)), 1)
@@ -366,7 +367,7 @@ def test_replay_gives_the_live_group(profile: Profile) -> None:
         log += run.last.records
     group = None
     for record in log:
-        group = replay(profile, group, record)
+        group = replay(variant_of(profile), group, record)
     assert group == run.now_group._replace(refresh=None)
 
 
@@ -391,6 +392,6 @@ def test_any_record_of_a_member_maps_its_instance_id(value: ConsumerGroupCurrent
     records = [Record(ConsumerGroupMemberMetadataKey("g", name), static) for name in "ab"]
     group = None
     for record in (*records, Record(ConsumerGroupCurrentMemberAssignmentKey("g", "a"), value)):
-        group = replay(INTENDED, group, record)
+        group = replay(variant_of(INTENDED), group, record)
     assert group is not None
     assert group.statics == (("i", "a"),)

@@ -72,7 +72,7 @@ class Intended(RuleBasedStateMachine):
             self.task = found.task
         replayed = before
         for record in found.records:
-            replayed = replay(self.profile, replayed, record)
+            replayed = replay(self.model.variant, replayed, record)
         if after is not None:
             assert replayed is not None
             assert replayed._replace(refresh=after.refresh) == after  # INV-REPLAY-01

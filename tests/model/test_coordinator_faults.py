@@ -110,7 +110,7 @@ def generations_and_epochs_never_restart(search: Search, play: Play) -> bool:
 def every_reading_loads(search: Search, play: Play) -> bool:
     """The log can be loaded, even if it is compacted during the load (INV-REPLAY-02)."""
     return all(
-        load_groups(search.model.profile, while_read(play.log, place, head)) is not None
+        load_groups(search.model.variant, while_read(play.log, place, head)) is not None
         for head in play.ends
         for place in play.ends
         if place <= head

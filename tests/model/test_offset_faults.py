@@ -86,7 +86,7 @@ def every_group_comes_back(search: Search, play: Play) -> bool:
     """A group in memory of which no record was deleted exists after a load (INV-REPLAY-01)."""
     if play.open or any(record.value is None for record in play.log):
         return True
-    loaded = load_groups(search.model.profile, play.log) or {}
+    loaded = load_groups(search.model.variant, play.log) or {}
     live = {slot.group_id for slot in play.state.slots if slot.group is not None}
     return live <= {name for name, group in loaded.items() if group is not None}
 

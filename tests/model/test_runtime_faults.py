@@ -46,7 +46,7 @@ def every_member_has_a_session_timer(search: Search, play: Play) -> bool:
 
 def what_is_written_can_be_read(search: Search, play: Play) -> bool:
     """The log of the partition can be loaded, whatever requests clients send (INV-REPLAY-02)."""
-    return load_groups(search.model.profile, play.log) is not None
+    return load_groups(search.model.variant, play.log) is not None
 
 
 def memory_matches_the_log(search: Search, play: Play) -> bool:

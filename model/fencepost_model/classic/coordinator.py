@@ -8,7 +8,7 @@ outcomes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -48,6 +48,7 @@ from ..mixed.requests import handle as handle_classic
 from ..offsets import work as offsets
 from ..offsets.state import Offsets
 from ..offsets.view import view as offsets_view
+from ..variant import variant_of
 from .choice import Chooser, every
 from .coordinator_state import CoordinatorState, Step
 from .gate import refused
@@ -80,10 +81,11 @@ class CoordinatorModel:
     def __init__(self, settings: Settings, profile: Profile) -> None:
         self.settings = settings
         self.profile = profile
+        self.variant = variant_of(profile)
 
     def initial(self) -> CoordinatorState:
         """Return a coordinator that does not own its partition yet (F-RT-02)."""
-        image = no_image(self.profile)
+        image = no_image(self.variant)
         return CoordinatorState(consumer=ConsumerState(image, image.version))
 
     def views(self, state: CoordinatorState) -> dict[str, GroupView]:
@@ -93,7 +95,7 @@ class CoordinatorModel:
     def consumer_views(self, state: CoordinatorState) -> dict[str, ConsumerGroupView]:
         """Return the view of each consumer group, by group id."""
         return {
-            slot.group_id: consumer_view(self.profile, slot.group_id, slot.group)
+            slot.group_id: consumer_view(self.variant, slot.group_id, slot.group)
             for slot in state.slots
             if isinstance(slot.group, ConsumerGroup)
         }
@@ -111,13 +113,13 @@ class CoordinatorModel:
         leaves the value to others.
         """
         if isinstance(event, Request):
-            body = refused(self.settings, self.profile, state.phase, event, state.consumer.image)
+            body = refused(self.settings, self.variant, state.phase, event, state.consumer.image)
             if body is not None:
                 return (self._only(state, (body[0],), body[1]),)
             if isinstance(event.body, OffsetFetchRequest) and not event.body.require_stable:
                 return (self._fetched(state, event, event.body),)
             if is_read(event.body):
-                bodies = read(self.settings, self.profile, state, event)
+                bodies = read(self.settings, self.variant, state, event)
                 return tuple([self._only(state, ((event.id, body),), ("C-ADM-08",)) for body in bodies])
         elif isinstance(event, TimerFired | Appended | AppendFailed | TaskDone):
             pass
@@ -129,7 +131,7 @@ class CoordinatorModel:
             return tuple([self._close(changed, event, label, consumer_groups) for label, consumer_groups in runs])
         elif isinstance(event, LoadStarted | LoadFailed) or (isinstance(event, Load) and not self._loads(state, event)):
             return (self._phase(state, event),)
-        elif isinstance(event, Load) and load_groups(self.profile, event.records) is None:
+        elif isinstance(event, Load) and load_groups(self.variant, event.records) is None:
             failed = state._replace(
                 phase=NOT_OWNED, leader_epoch=_elected(state, event), handled=state.handled + 1, written=None
             )
@@ -151,7 +153,7 @@ class CoordinatorModel:
     def _fetched(self, state: CoordinatorState, event: Request, body: OffsetFetchRequest) -> Step:
         """Read the replicated offsets; such a read waits for nothing (O-FETCH-07)."""
         image, groups = state.consumer.image, committed(state)
-        found = offsets.read(self.profile, image, event, body, groups=groups, offsets=state.replicated(), stable=False)
+        found = offsets.read(self.variant, image, event, body, groups=groups, offsets=state.replicated(), stable=False)
         answer = OffsetFetchResponse(tuple([entry.body for entry in found.entries]))
         return self._only(state, ((event.id, answer),), found.rules)
 
@@ -197,7 +199,7 @@ class CoordinatorModel:
         fresh = isinstance(event, Load)
         work = Work(
             self.settings,
-            self.profile,
+            self.variant,
             chooser,
             {} if fresh else {slot.group_id: slot for slot in state.slots},
             operations=() if fresh else state.operations,
@@ -208,7 +210,7 @@ class CoordinatorModel:
             dropped=() if fresh else state.dropped,
             doubled=frozenset() if fresh else state.doubled,
             superseded_groups=() if fresh else state.superseded_groups,
-            offsets=load_offsets(self.profile, event.records) if isinstance(event, Load) else state.offsets,
+            offsets=load_offsets(self.variant, event.records) if isinstance(event, Load) else state.offsets,
             past=() if fresh else state.past,
             end=state.durable + state.undurable,
             topics=() if fresh else state.topics,
@@ -254,11 +256,11 @@ class CoordinatorModel:
             consumer_groups.state = unload(consumer_groups.state)._replace(
                 new_topics=consumer_groups.state.image.version
             )
-            groups = load_groups(self.profile, event.records, event.at_ms) or {}
+            groups = load_groups(self.variant, event.records, event.at_ms) or {}
             work.detached_timers.append(
                 ("", {offsets.EXPIRY: self.settings.offsets_retention_check_interval_ms})
             )  # F-LOAD-07
-            for group_id in self._load_order(groups, chooser):
+            for group_id in self.variant.classic.load_order(groups, chooser):
                 group = groups[group_id]
                 work.slots[group_id] = GroupSlot(group_id, group)
                 if isinstance(group, ConsumerGroup):
@@ -271,21 +273,6 @@ class CoordinatorModel:
         run_due_deletions(work)
         work.choose_leaders()
         return consumer_groups
-
-    def _load_order(self, groups: Mapping[str, object], chooser: Chooser) -> list[str]:
-        """Return the order in which groups are loaded. Kafka iterates over a map. The order shows only if a timer of
-        one group has the key of another group's timer: then the one armed later stays (C-TMR-11)."""
-        found: list[str] = []
-        left = [group_id for group_id, group in groups.items() if group is not None]
-        gone = [group_id for group_id, group in groups.items() if group is None]
-        while left:
-            meeting = [each for each in left if any(_meet(each, other) for other in left)]
-            if self.profile.fault_timer_keys_collide and meeting:
-                found.append(chooser.pick("armed first", meeting))
-            else:
-                found.append(left[0])
-            left.remove(found[-1])
-        return found + gone
 
     def _close(self, state: CoordinatorState, event: Event, label: str, consumer_groups: ConsumerGroups) -> Step:
         work = consumer_groups.work
@@ -343,11 +330,6 @@ def _elected(state: CoordinatorState, event: Load) -> int | None:
     """Return the leader epoch of a loaded coordinator: that of the election. Without an earlier election the load
     itself stands for it (F-LOAD-03)."""
     return state.leader_epoch if state.phase == LOADING else event.leader_epoch
-
-
-def _meet(one: str, other: str) -> bool:
-    """Return whether a timer of one group may have the key of a timer of the other."""
-    return one.startswith(f"{other}-") or other.startswith(f"{one}-")
 
 
 def _failing(slots: tuple[GroupSlot, ...]) -> frozenset[str]:

@@ -6,19 +6,20 @@ coordinator keeps what it changed so far, as the coordinator does: classic group
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupMember, JoinGroupResponse, ResponseBody, SyncGroupResponse
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
 from fencepost.protocol.settings import Settings
 
 from ..machines import COMPLETING, STABLE
 from ..table import GROUP_TABLE, IllegalTransition
 from .choice import Chooser
-from .scala import ScalaProfile
 from .state import ANSWERED, JOIN_TIMER, Callback, Group, Member, Operation, Timer, by_id
+
+if TYPE_CHECKING:
+    from ..variant import Variant
 
 
 class InternalError(Exception):
@@ -29,7 +30,7 @@ class DraftContext(NamedTuple):
     """State that all drafts of one step share."""
 
     settings: Settings
-    profile: Profile
+    variant: Variant
     chooser: Chooser
     now: int
     operations: list[Operation]
@@ -57,18 +58,17 @@ class Draft:
         "pending_join",
         "pending_sync",
         "previous",
-        "profile",
         "protocol_name",
         "protocol_type",
         "read",
         "records",
         "replies",
         "rules",
-        "scala",
         "settings",
         "skew",
         "state",
         "timestamp",
+        "variant",
     )
 
     def __init__(
@@ -79,8 +79,7 @@ class Draft:
         delay: tuple[int, int] | None,
     ) -> None:
         self.settings = context.settings
-        self.profile = context.profile
-        self.scala = isinstance(context.profile, ScalaProfile)
+        self.variant = context.variant
         self.chooser = context.chooser
         self.operations = context.operations
         self.replies = context.replies

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
@@ -24,7 +26,6 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 
 from ..consumer.gate import refused_describe, refused_heartbeat
@@ -32,13 +33,16 @@ from ..consumer.state import Image
 from ..offsets.gate import OffsetRequest
 from ..offsets.gate import refused as refused_offsets
 
+if TYPE_CHECKING:
+    from ..variant import Variant
+
 #: The names of ``coordinator.NOT_OWNED`` and so on, repeated here to avoid an import cycle.
 _ERRORS = {"not owned": ErrorCode.NOT_COORDINATOR, "loading": ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 
 Answer = tuple[tuple[int, ResponseBody], tuple[str, ...]]
 
 
-def refused(settings: Settings, profile: Profile, phase: str, request: Request, image: Image) -> Answer | None:
+def refused(settings: Settings, variant: Variant, phase: str, request: Request, image: Image) -> Answer | None:
     """Return the answer and its rules, or None if the request may proceed to a group.
 
     Requests about several groups are refused group by group in ``reads`` and ``requests``. They are refused here only
@@ -47,17 +51,17 @@ def refused(settings: Settings, profile: Profile, phase: str, request: Request, 
     if isinstance(request.body, OffsetRequest):
         about_offsets = refused_offsets(image, _ERRORS.get(phase), request)
         return None if about_offsets is None else ((request.id, about_offsets[0]), about_offsets[1])
-    found = _refused(settings, profile, phase, request)
+    found = _refused(settings, variant, phase, request)
     return None if found is None else ((request.id, found[0]), found[1])
 
 
 def _refused(
-    settings: Settings, profile: Profile, phase: str, request: Request
+    settings: Settings, variant: Variant, phase: str, request: Request
 ) -> tuple[ResponseBody, tuple[str, ...]] | None:
     body = request.body
     error = _ERRORS.get(phase)
     if isinstance(body, ConsumerGroupHeartbeatRequest):
-        return refused_heartbeat(settings, profile, error, request, body)
+        return refused_heartbeat(settings, variant, error, request, body)
     if isinstance(body, ConsumerGroupDescribeRequest):
         return refused_describe(settings, error, request, body)
     if isinstance(body, JoinGroupRequest):

@@ -16,6 +16,7 @@ from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
+from ..variant import variant_of
 from .choice import Chooser, every
 from .load import load_group
 from .requests import handle_request, run_due_deletions
@@ -80,6 +81,7 @@ class GroupModel:
     ) -> None:
         self.settings = settings or Settings()
         self.profile = profile
+        self.variant = variant_of(profile)
         self.group_id = group_id
         self.instant_appends = instant_appends
 
@@ -119,7 +121,7 @@ class GroupModel:
 
     def _work(self, state: GroupState, chooser: Chooser) -> Work:
         slots = {self.group_id: GroupSlot(self.group_id, state.group, state.delay)}
-        return Work(self.settings, self.profile, chooser, slots, operations=state.operations, undurable=state.undurable)
+        return Work(self.settings, self.variant, chooser, slots, operations=state.operations, undurable=state.undurable)
 
     def _take(self, work: Work, state: GroupState, step: Input) -> None:
         if isinstance(step, Arrive):

@@ -23,7 +23,7 @@ def join(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
         d.rule("C-JOIN-13")
         d.remove(joining_member_id(d, body))  # C-JOIN-23: member or pending id; its timers stay
         answer_error(d, request, ErrorCode.GROUP_MAX_SIZE_REACHED, "")
-        if not d.profile.fault_refusal_leaves_join_phase:
+        if d.variant.classic.refusal_may_end_join_phase:
             maybe_complete_join_phase(d)
     elif body.member_id:
         join_existing_member(d, request, body)
@@ -53,16 +53,17 @@ def accepts_joining_member(d: Draft, body: JoinGroupRequest) -> bool:
 
 
 def joining_member_id(d: Draft, body: JoinGroupRequest) -> str:
-    """Return the member id for the capacity check. With C-JOIN-75 fixed, a returning static member counts as itself."""
-    if body.member_id or body.group_instance_id is None or d.profile.fault_static_return_counts_as_new:
-        return body.member_id
-    return d.static_member_id(body.group_instance_id) or ""
+    """Return the member id for the capacity check. A returning static member counts as itself (C-JOIN-75)."""
+    returns = not body.member_id and d.variant.classic.returning_static_has_place
+    if body.group_instance_id is not None and returns:
+        return d.static_member_id(body.group_instance_id) or ""
+    return body.member_id
 
 
 def supports_protocols(d: Draft, body: JoinGroupRequest) -> bool:
     """Return whether the group supports the protocols of the request (C-JOIN-60)."""
     names = {protocol.name for protocol in body.protocols}
-    if not d.profile.fault_duplicate_protocol_accepted and len(names) < len(body.protocols):
+    if d.variant.classic.refuses_repeated_protocol and len(names) < len(body.protocols):
         d.rule("C-JOIN-72")
         return False
     if d.state == EMPTY:
@@ -168,10 +169,15 @@ def update_member(d: Draft, request: Arrive, body: JoinGroupRequest, member: Mem
             d.operations[at] = operation._replace(callback=callback._replace(new_protocols=body.protocols))
 
 
+def is_initial_delay(d: Draft) -> bool:
+    """Return whether the rebalance waits for the first members of an empty group (C-JOIN-43)."""
+    return d.previous == EMPTY
+
+
 def add_member(d: Draft, request: Arrive, body: JoinGroupRequest, member_id: str) -> None:
     """Add a member, then rebalance or complete the join phase (C-JOIN-40)."""
     d.rule("C-JOIN-40")
-    if d.state == PREPARING and (d.generation == 0 if d.scala else d.previous == EMPTY):  # D-04
+    if d.state == PREPARING and d.variant.classic.is_initial_delay(d):
         d.new_member_added = True
     if not d.members:
         d.protocol_type = body.protocol_type

@@ -16,7 +16,7 @@ from fencepost.protocol.messages import (
 from ..machines import COMPLETING, DEAD, EMPTY, PREPARING, STABLE
 from .draft import Draft
 from .rebalance import complete_join, maybe_complete_join_phase, prepare_rebalance
-from .state import Timer
+from .state import Member, Timer
 from .validate import member_error
 
 
@@ -41,10 +41,8 @@ def heartbeat(d: Draft, body: HeartbeatRequest) -> HeartbeatResponse:
     return HeartbeatResponse(ErrorCode.NONE)
 
 
-def leave(d: Draft, body: LeaveGroupRequest) -> tuple[LeaveGroupMemberResponse, ...]:
+def remove_members(d: Draft, body: LeaveGroupRequest) -> tuple[LeaveGroupMemberResponse, ...]:
     """Remove members and return the rows of the answer (C-LEAVE-10…22). The generation is not checked (C-LEAVE-25)."""
-    if d.scala:
-        return tuple([leave_in_turn(d, entry) for entry in body.members])
     rows = tuple(
         LeaveGroupMemberResponse(m.member_id, group_instance_id=m.group_instance_id, error_code=leave_one(d, m))
         for m in body.members
@@ -58,20 +56,6 @@ def leave(d: Draft, body: LeaveGroupRequest) -> tuple[LeaveGroupMemberResponse, 
         d.rule("C-LEAVE-22")
         maybe_complete_join_phase(d)
     return rows
-
-
-def leave_in_turn(d: Draft, entry: LeaveGroupMember) -> LeaveGroupMemberResponse:
-    """Handle one entry as Scala does: the group is updated after each entry, and a pending id starts no rebalance
-    (D-06, D-07)."""
-    pending = entry.member_id in d.pending_join
-    error = leave_one(d, entry)
-    if error is ErrorCode.NONE and d.state in (STABLE, COMPLETING) and not pending:
-        d.rule("C-LEAVE-21", "D-07")
-        prepare_rebalance(d, "member_left")
-    elif error is ErrorCode.NONE and d.state == PREPARING:
-        d.rule("C-LEAVE-22", "D-07")
-        maybe_complete_join_phase(d)
-    return LeaveGroupMemberResponse(entry.member_id, group_instance_id=entry.group_instance_id, error_code=error)
 
 
 def leave_one(d: Draft, entry: LeaveGroupMember) -> ErrorCode:
@@ -97,13 +81,14 @@ def leave_one(d: Draft, entry: LeaveGroupMember) -> ErrorCode:
     d.rule("C-LEAVE-14")
     d.cancel(Timer("session", member_id))
     member = d.answer_join(d.members[member_id], JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
-    if d.profile.fault_leave_forgets_parked_sync:
-        if member.sync is not None:
-            d.rule("C-LEAVE-24")
-    else:
-        d.answer_sync(member, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+    d.variant.classic.answer_leaving_sync(d, member)
     d.remove(member_id)
     return ErrorCode.NONE
+
+
+def answer_leaving_sync(d: Draft, member: Member) -> None:
+    """Answer the parked SyncGroup of a member that leaves (C-LEAVE-24)."""
+    d.answer_sync(member, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
 
 
 def expire_session(d: Draft, member_id: str) -> None:
@@ -128,6 +113,7 @@ def expire_session(d: Draft, member_id: str) -> None:
         if d.state in (STABLE, COMPLETING):
             prepare_rebalance(d, "session_expired")
             return
-    if d.state == PREPARING and d.all_joined() and not (d.scala and d.previous == EMPTY):  # D-08
+    may_end = d.previous != EMPTY or d.variant.classic.session_may_end_initial_delay
+    if d.state == PREPARING and d.all_joined() and may_end:
         d.rule("C-TMR-08")
         complete_join(d)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from fencepost.protocol.consumer_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -12,7 +13,6 @@ from fencepost.protocol.consumer_records import (
 from fencepost.protocol.messages import Protocol
 from fencepost.protocol.offset_messages import ZERO_ID
 from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey, OffsetCommitValue
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataKey, Record
 
 from ..consumer.refusal import CannotHappen
@@ -22,16 +22,20 @@ from ..consumer.state import Member as ConsumerMember
 from ..machines import EMPTY, STABLE
 from ..offsets.state import Offsets
 from ..offsets.state import replay as replay_offset
+from .choice import Chooser
 from .state import Group, Member, by_id
 from .subscription import CONSUMER, outcomes
 
+if TYPE_CHECKING:
+    from ..variant import Variant
 
-def fails_load(profile: Profile, record: Record) -> bool:
+
+def fails_load(variant: Variant, record: Record) -> bool:
     """Return whether the record makes the load fail: it holds a subscription whose topics cannot be read
     (F-LOAD-02)."""
     value = record.group_metadata
     return (
-        profile.fault_bad_subscription_is_thrown
+        variant.classic.throws_on_bad_length
         and value is not None
         and value.protocol_type == CONSUMER
         and "throws" in outcomes(member.subscription for member in value.members)
@@ -71,74 +75,72 @@ def load_group(record: Record) -> Group | None:
     )
 
 
-def load_record(profile: Profile, group: Group | ConsumerGroup | None, record: Record) -> Group | ConsumerGroup | None:
+def load_record(variant: Variant, group: Group | ConsumerGroup | None, record: Record) -> Group | ConsumerGroup | None:
     """Return the group of either kind after one more record of its log (F-REPLAY-01, 06, 16). Raises CannotHappen."""
     if isinstance(record.key, GroupMetadataKey):
         return load_group(record)
     if isinstance(group, Group):
         if group.protocol_type is not None or group.members or group.pending_join:
             raise CannotHappen("a record of a consumer group over a classic one")
-        group = new_group(profile)
-    return replay(profile, group, record)
+        group = new_group(variant)
+    return replay(variant, group, record)
 
 
 def load_groups(
-    profile: Profile, records: Iterable[Record], now: int = 0
+    variant: Variant, records: Iterable[Record], now: int = 0
 ) -> dict[str, Group | ConsumerGroup | None] | None:
     """Return the groups of a log by id, or None if it cannot be loaded (F-LOAD-02, F-REPLAY-13).
 
-    An offset creates a simple group (F-REPLAY-04); with the fault fixed, only if the log has no record of the group.
+    An offset creates a simple group, but only if the log has no record of the group (F-REPLAY-04).
     """
     groups: dict[str, Group | ConsumerGroup | None] = {}
     held: dict[str, dict[Partition, int]] = {}
     records = tuple(records)
-    for record in _read(profile, records):
-        if fails_load(profile, record):
+    for record in variant.classic.counting_records(records):
+        if fails_load(variant, record):
             return None
         if isinstance(record.key, ControlKey):
             continue
         group_id = record.key.group
         before = groups.get(group_id)
         if isinstance(record.key, OffsetCommitKey):
-            if record.value is not None and before is None and profile.fault_loaded_offset_makes_group:
+            if record.value is not None and before is None and not variant.offsets.group_waits_for_records:
                 groups[group_id] = Group(timestamp=now)
             continue
         try:
-            groups[group_id] = after = load_record(profile, before, record)
+            groups[group_id] = after = load_record(variant, before, record)
             if isinstance(after, ConsumerGroup):
                 epochs = held.setdefault(group_id, {}) if isinstance(before, ConsumerGroup) else {}
                 held[group_id] = _follow(epochs, before, after, record)
         except CannotHappen:
             return None
-    for group_id in () if profile.fault_loaded_offset_makes_group else _with_offsets(profile, records):
+    for group_id in _with_offsets(variant, records) if variant.offsets.group_waits_for_records else ():
         if groups.get(group_id) is None:
             groups[group_id] = Group(timestamp=now)
     return groups
 
 
-def load_offsets(profile: Profile, records: Iterable[Record]) -> Offsets:
-    """Return the offsets of a log (F-REPLAY-02, 03, 05). Before 4.1 topic ids are not read (V-02)."""
+def load_offsets(variant: Variant, records: Iterable[Record]) -> Offsets:
+    """Return the offsets of a log (F-REPLAY-02, 03, 05)."""
     offsets = Offsets()
     for at, record in enumerate(records):
         value = record.value
-        if profile.old_no_topic_ids and isinstance(value, OffsetCommitValue):
+        if not variant.offsets.stores_topic_ids and isinstance(value, OffsetCommitValue):
             offsets = replay_offset(offsets, replace(record, value=replace(value, topic_id=ZERO_ID)), at)
         else:
             offsets = replay_offset(offsets, record, at)
     return offsets
 
 
-def _with_offsets(profile: Profile, records: Iterable[Record]) -> list[str]:
-    offsets = load_offsets(profile, records)
+def _with_offsets(variant: Variant, records: Iterable[Record]) -> list[str]:
+    offsets = load_offsets(variant, records)
     places = [*[place for place, _ in offsets.committed], *[place for place, _, _ in offsets.pending]]
     return list(dict.fromkeys(place.group for place in places))
 
 
-def _read(profile: Profile, log: tuple[Record, ...]) -> Iterable[Record]:
-    """Return the records that count. With the fault fixed, a record that a later one of its key follows does not
-    (F-REPLAY-18): it may be from before the log was compacted, and records between the two may be gone."""
-    if profile.fault_superseded_records_loaded:
-        return log
+def newest_records(log: tuple[Record, ...]) -> Iterable[Record]:
+    """Return the records that count. One that a later one of its key follows does not (F-REPLAY-18): it may be from
+    before the log was compacted, and records between the two may be gone."""
     seen = set()
     kept = []
     for record in reversed(log):
@@ -148,6 +150,11 @@ def _read(profile: Profile, log: tuple[Record, ...]) -> Iterable[Record]:
             seen.add(record.key)
             kept.append(record)
     return reversed(kept)
+
+
+def load_order(groups: Mapping[str, object], chooser: Chooser) -> list[str]:
+    """Return the order in which groups are loaded: those that exist first. It has no other effect."""
+    return sorted(groups, key=lambda group_id: groups[group_id] is None)
 
 
 def _follow(

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from fencepost.protocol.messages import ResponseBody
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
 from ..consumer.state import ConsumerGroup, Image
 from ..offsets.rows import Early, Fetched
 from ..offsets.state import Offsets, Past
-from . import collisions
 from .choice import Chooser
 from .draft import Draft, DraftContext
-from .slots import CommittedView, GroupSlot, Removed, Written, exchanged
+from .slots import CommittedView, GroupSlot, Removed, Written
 from .state import JOIN_TIMER, SYNC_TIMER, Arrive, Created, Deleting, Group, Operation, Timed, Timer
 from .subscription import CONSUMER, topics_of
 from .superseded import SupersededGroup, SupersededGroups
 
+if TYPE_CHECKING:
+    from ..variant import Variant
+
+#: A timer with its group: its length in ms, None if it is cancelled.
+ArmedTimer: TypeAlias = tuple[str, Timer, int | None]
 _NONE: Final = Offsets()
 #: Operations that stay due when the group is gone (F-RT-13), or that belong to requests and not to groups. A group may
 #: be named "".
@@ -33,7 +36,7 @@ class OpenGroups:
     def __init__(
         self,
         settings: Settings,
-        profile: Profile,
+        variant: Variant,
         chooser: Chooser,
         slots: dict[str, GroupSlot],
         *,
@@ -77,9 +80,9 @@ class OpenGroups:
         self.fired: list[Timer] = []  #: timers that expired and were not set again
         self.lost = False  #: the partition was lost, and every timer with it
         self.failed = False  #: an internal error happened
-        self.profile = profile
+        self.variant = variant
         self.image = Image()  #: the existing topics
-        self.context = DraftContext(settings, profile, chooser, now, self.operations, self.replies, self.rules)
+        self.context = DraftContext(settings, variant, chooser, now, self.operations, self.replies, self.rules)
 
     def draft(self, group_id: str) -> Draft | None:
         """Return the classic group, open for changes, or None if there is none."""
@@ -127,7 +130,7 @@ class OpenGroups:
         """Remove a consumer group from memory without a record (C-JOIN-15). It returns if the next append fails, and
         reads at the committed offset see it until a later record is replicated."""
         self.slots[group_id] = GroupSlot(group_id, None, self.slots[group_id].delay)
-        self.note_removal(group_id)
+        self.variant.classic.note_removal(self, group_id)
         self.dropped = (*self.dropped, (group_id, group))
         self.committed_views = (*self.committed_views, CommittedView(self.undurable + 1, group_id, group))
 
@@ -139,11 +142,10 @@ class OpenGroups:
         self.committed_views = (*self.committed_views, CommittedView(self.undurable + 1, group_id, None))
 
     def create(self, group_id: str, generation: int = 0) -> Draft:
-        """Create a new group (C-ST-06). With the fault fixed, timers of an earlier classic group of that name end
-        (C-TMR-12)."""
+        """Create a new group (C-ST-06). The timers of an earlier classic group of that name end (C-TMR-12)."""
         slot = self.slots.get(group_id)
         self.topics.pop(group_id, None)
-        if not self.profile.fault_timers_outlive_reverted_group:
+        if self.variant.classic.timers_end_with_group:
             self.detached_timers.append((group_id, {JOIN_TIMER: None, SYNC_TIMER: None}))
             slot = None
         draft = Draft(
@@ -172,24 +174,7 @@ class OpenGroups:
             for operation in self.operations
         ]
 
-    def note_exchanged(self, group_id: str, old: ConsumerGroup, records: Iterable[Record]) -> frozenset[str]:
-        """Note that the next record exchanges members of a group (M-DESC-01). Returns those whose exchange can ever
-        show."""
-        if not self.profile.fault_failed_deletion_lists_twice:
-            return frozenset()
-        members = exchanged(old, records)
-        self.doubled |= {(self.undurable, group_id, member_id) for member_id in members}
-        return members
-
-    def note_removal(self, group_id: str) -> None:
-        """Note that the next record removes the group object (C-ADM-05). Call this before adding its committed view."""
-        if self.profile.fault_failed_deletion_lists_twice:
-            since = max(
-                [each.behind for each in self.committed_views if each.group_id == group_id and each.entry], default=0
-            )
-            self.relisted |= {Removed(self.undurable, group_id, since)}
-
-    def armed(self) -> Iterator[tuple[str, Timer, int | None]]:
+    def armed(self) -> Iterator[ArmedTimer]:
         """Yield every timer that the step set (length in ms) or cancelled (None), by group."""
         for group_id, timers in self.detached_timers:
             for timer, delay in timers.items():
@@ -198,16 +183,9 @@ class OpenGroups:
             for timer, delay in draft.armed.items():
                 yield draft.group_id, timer, delay
 
-    def commands(self) -> list[tuple[str, Timer, int | None]]:
-        """Return the timer commands of the step. Each follows cancellations of the timers that have the same key in
-        Kafka (M-TMR-01)."""
-        if not self.profile.fault_timer_keys_collide:
-            return [*self.armed()]
-        asked: list[tuple[str, Timer, int | None]] = []
-        for row in self.armed():
-            asked += [(other, mistaken, None) for other, mistaken in collisions.mistaken(row[0], row[1])]
-            asked.append(row)
-        return asked
+    def commands(self) -> list[ArmedTimer]:
+        """Return the timer commands of the step."""
+        return self.variant.classic.timer_commands(self.armed())
 
     def choose_leaders(self) -> None:
         """Choose the leaders that are still open at the end of the step, while choices can be made."""
@@ -228,3 +206,13 @@ class OpenGroups:
             if slot is None or slot.group is not group or slot.delay != draft.delay:
                 self.slots[group_id] = GroupSlot(group_id, group, draft.delay)
         self.committed_views = self.superseded_groups.finish(self.committed_views, self.operations)
+
+
+def list_once(work: OpenGroups, group_id: str) -> None:
+    """Note nothing about the next record, which removes the group object (C-ADM-05)."""
+
+
+def describe_once(work: OpenGroups, group_id: str, old: ConsumerGroup, records: Iterable[Record]) -> frozenset[str]:
+    """Note nothing about the next record, which exchanges members (M-DESC-01). Returns the members whose exchange can
+    show: none."""
+    return frozenset()

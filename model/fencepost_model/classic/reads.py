@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, product
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from fencepost.protocol.consumer_messages import (
     ConsumerGroupDescribeRequest,
@@ -21,7 +21,6 @@ from fencepost.protocol.messages import (
     RequestBody,
     ResponseBody,
 )
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 
 from ..consumer.derive import votes
@@ -33,21 +32,24 @@ from .admin import describe, listed
 from .coordinator_state import CoordinatorState
 from .state import Group
 
+if TYPE_CHECKING:
+    from ..variant import Variant
+
 AnyGroup: TypeAlias = Group | ConsumerGroup
 
 
 class Ways(NamedTuple):
-    """The coordinator's settings and profile."""
+    """The coordinator's settings and the variant of its rules."""
 
     settings: Settings
-    profile: Profile
+    variant: Variant
 
 
 def is_read(body: RequestBody) -> bool:
     return isinstance(body, DescribeGroupsRequest | ListGroupsRequest | ConsumerGroupDescribeRequest)
 
 
-def read(settings: Settings, profile: Profile, state: CoordinatorState, request: Request) -> list[ResponseBody]:
+def read(settings: Settings, variant: Variant, state: CoordinatorState, request: Request) -> list[ResponseBody]:
     """Return the possible answers of a read, which waits for nothing. There are several if votes are tied, or if Kafka
     may overlook earlier entries of a map."""
     groups = committed(state)
@@ -65,7 +67,7 @@ def read(settings: Settings, profile: Profile, state: CoordinatorState, request:
         )
         return [DescribeGroupsResponse(tuple(rows))]
     if isinstance(body, ConsumerGroupDescribeRequest):
-        ways = Ways(settings, profile)
+        ways = Ways(settings, variant)
         rows_of = [_described(ways, state, request, groups.get(group_id), group_id) for group_id in body.group_ids]
         return [ConsumerGroupDescribeResponse(rows) for rows in product(*rows_of)]
     raise TypeError(f"not a read: {type(body).__name__}")
@@ -83,8 +85,8 @@ def _described(
         return [row]
     if not isinstance(group, ConsumerGroup):
         return [DescribedConsumerGroup(ErrorCode.GROUP_ID_NOT_FOUND, group_id=group_id)]
-    assignors = votes(ways.profile, ways.settings, group.members)
-    rows = describe_members(ways.profile, group, state.consumer.image)
+    assignors = votes(ways.variant, ways.settings, group.members)
+    rows = describe_members(ways.variant, group, state.consumer.image)
     rearmed = (
         tuple([row for row in rows for _ in range(1, _copies(state, group_id, row.member_id))]) if state.doubled else ()
     )

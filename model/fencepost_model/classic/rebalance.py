@@ -91,8 +91,8 @@ def complete_join(d: Draft) -> None:
         d.arm(JOIN_TIMER, d.rebalance_timeout())
         return
     d.generation = next_epoch(d.generation)  # C-ST-21; used up even if a later step fails (C-ST-27)
-    if not d.profile.fault_new_member_added_survives:
-        d.new_member_added = False  # else only an extended delay clears it (C-JOIN-71)
+    if d.variant.classic.delay_ends_addition:
+        d.new_member_added = False  # C-JOIN-71
     if not d.members:
         d.rule("C-JOIN-47")
         d.protocol_name = None
@@ -104,9 +104,8 @@ def complete_join(d: Draft) -> None:
         return
     d.rule("C-JOIN-48", "C-JOIN-49")
     d.protocol_name = d.select_protocol()
-    bad = d.profile.fault_bad_subscription_is_thrown
-    if d.protocol_type == CONSUMER and (bad or d.profile.fault_duplicate_protocol_accepted):  # G-DATA-10, C-JOIN-72
-        ends = outcomes(map(d.offered, d.members.values()), lengths_throw=bad)
+    if d.protocol_type == CONSUMER:  # G-DATA-10, C-JOIN-72
+        ends = outcomes(map(d.offered, d.members.values()), lengths_throw=d.variant.classic.throws_on_bad_length)
         if d.chooser.pick("subscriptions", ends) == "throws":
             raise InternalError("a subscription that cannot be read")
     d.read = tuple(map(d.offered, d.members.values()))

@@ -32,9 +32,9 @@ from ..table import IllegalTransition
 from .draft import Draft, InternalError
 from .failure import failure
 from .join import join
-from .live import heartbeat, leave
+from .live import heartbeat
 from .slots import CommittedView, Written
-from .state import Arrive, Created, Deleting, Group, Operation
+from .state import Arrive, Created, Group, Operation
 from .sync import sync
 from .work import Work
 
@@ -52,7 +52,7 @@ def handle_request(work: Work, request: Arrive) -> None:
         elif isinstance(body, LeaveGroupRequest):
             _leave(work, request, body)
         elif isinstance(body, DeleteGroupsRequest):
-            _delete(work, request, body)
+            work.variant.classic.delete_groups(work, request, body)
         else:
             raise TypeError(f"not a write operation: {type(body).__name__}")
     except (InternalError, IllegalTransition):
@@ -81,26 +81,21 @@ def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
     displaced = work.consumer_group(body.group_id)  # an empty one (C-JOIN-10)
     if draft is None:
         if body.member_id:
-            work.rules.append("C-JOIN-11")
-            if displaced is not None and work.profile.fault_empty_group_dropped_from_memory:
-                work.rules.append("C-JOIN-15")
-                work.remove_without_record(body.group_id, displaced)
-            _submit_future(work, request, JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID, member_id=body.member_id))
+            work.variant.classic.refuse_without_group(work, request, body)
             return
         work.rules.append("C-JOIN-12")
-        counts_on = displaced is not None and not work.profile.fault_empty_group_counts_anew
-        begin = displaced.epoch if displaced is not None and counts_on else 0  # C-JOIN-16 fixed
+        begin = displaced.epoch if displaced is not None and work.variant.mixed.empty_group_keeps_epoch else 0
         draft = work.create(body.group_id, begin)
     records: list[Record] = []
     join(draft, request, body)
     records, callback = draft.records, draft.callback
-    if is_new and not records and not draft.scala:  # D-10
+    if is_new and not records and work.variant.classic.writes_new_group:
         work.rules.append("C-JOIN-16")  # F-ORD-01
         created = Draft(work.context, body.group_id, Group(timestamp=draft.timestamp, generation=begin), None)
         records, callback = [created.record({})], Created()
         if displaced is not None:
             records = [*of_group(body.group_id, displaced), *records]  # F-ORD-16
-            work.note_removal(body.group_id)
+            work.variant.classic.note_removal(work, body.group_id)
         work.committed_views = (
             *work.committed_views,
             CommittedView(work.undurable + len(records), body.group_id, displaced),
@@ -112,6 +107,12 @@ def _join(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
         Operation(request.id, body.group_id, body, 0, answered=answered_now(work, request.id), callback=callback),
         records,
     )
+
+
+def refuse_without_group(work: Work, request: Arrive, body: JoinGroupRequest) -> None:
+    """Refuse a member id that cannot be known, as there is no classic group (C-JOIN-11)."""
+    work.rules.append("C-JOIN-11")
+    _submit_future(work, request, JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID, member_id=body.member_id))
 
 
 def _submit_future(work: Work, request: Arrive, body: ResponseBody) -> None:
@@ -142,7 +143,7 @@ def _heartbeat(work: Work, request: Arrive, body: HeartbeatRequest) -> None:
         answer = HeartbeatResponse(ErrorCode.UNKNOWN_MEMBER_ID)
     else:
         answer = heartbeat(draft, body)
-    waits = draft is None or not draft.scala  # D-23
+    waits = draft is None or work.variant.classic.answers_wait_for_log
     if waits and answer.error_code in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
         work.submit(Operation(request.id, body.group_id, body, 0, answer), [])  # F-RT-24, C-HB-14
     else:
@@ -166,11 +167,12 @@ def _leave(work: Work, request: Arrive, body: LeaveGroupRequest) -> None:
         answer = LeaveGroupResponse(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         work.submit(Operation(request.id, body.group_id, body, 0, answer), [])
         return
-    rows = leave(draft, body)  # the answer waits for the record, if any (C-LEAVE-23, F-RT-25)
+    # the answer waits for the record, if any (C-LEAVE-23, F-RT-25)
+    rows = work.variant.classic.remove_members(draft, body)
     if draft.records:
         work.written = Written(len(draft.records), request.id)
     answer = leave_answer(request.version, rows)
-    answered = draft.scala  # D-23
+    answered = not work.variant.classic.answers_wait_for_log
     if answered:
         work.replies.append((request.id, answer))
     waiting = None if answered else answer
@@ -178,15 +180,6 @@ def _leave(work: Work, request: Arrive, body: LeaveGroupRequest) -> None:
         Operation(request.id, body.group_id, body, 0, waiting, answered=answered, callback=draft.callback),
         draft.records,
     )
-
-
-def _delete(work: Work, request: Arrive, body: DeleteGroupsRequest) -> None:
-    """Delete groups (C-ADM-09). Kafka first asks about share groups in a separate write operation, which may have to
-    wait."""
-    if work.profile.fault_deletion_waits_twice and any(name not in request.denied for name in body.groups_names):
-        work.submit(Operation(request.id, "", body, 0, callback=Deleting(request)), [])
-    else:
-        _delete_now(work, request, body)
 
 
 def run_due_deletions(work: Work) -> None:
@@ -200,7 +193,7 @@ def run_due_deletions(work: Work) -> None:
         request = work.due.pop(0)
         if not isinstance(request.body, DeleteGroupsRequest):
             continue
-        written = _delete_now(work, request, request.body)
+        written = delete_groups(work, request, request.body)
         if written is not None and work.due:
             outcome = outcome or work.context.chooser.pick("append", _APPENDS)
             if outcome != _APPENDS[0]:
@@ -218,8 +211,8 @@ _APPENDS = (
 )
 
 
-def _delete_now(work: Work, request: Arrive, body: DeleteGroupsRequest) -> Written | None:
-    """Delete the groups. Returns what was written, which is also the last write of the step."""
+def delete_groups(work: Work, request: Arrive, body: DeleteGroupsRequest) -> Written | None:
+    """Delete the groups (C-ADM-09). Returns what was written, which is also the last write of the step."""
     work.rules.append("C-ADM-09")
     rows: list[DeletedGroup] = []
     records: list[Record] = []

@@ -21,8 +21,7 @@ def replace_static_member(d: Draft, request: Arrive, body: JoinGroupRequest, ins
     old_leader = d.leader
     old = replace_member_id(d, old_id, request.new_id)
     d.arm(Timer("session", old.member_id), old.session_timeout)
-    if not d.profile.fault_replacement_keeps_pending_sync and old_id in d.pending_sync:
-        d.pending_sync = (d.pending_sync - {old_id}) | {request.new_id}  # else the entry stays (C-STATIC-16)
+    move_pending_sync(d, old_id, request.new_id)
     d.put(
         old._replace(
             protocols=body.protocols,
@@ -68,7 +67,7 @@ def replace_member_id(d: Draft, old_id: str, new_id: str) -> Member:
     )
     d.answer_sync(old, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
     del d.members[old_id]
-    is_new = d.scala and old.is_new  # D-22
+    is_new = old.is_new and d.variant.classic.replaced_stays_new
     new = old._replace(member_id=new_id, is_new=is_new, join=None, sync=None)
     d.put(new)
     if d.leader == old_id:
@@ -103,16 +102,10 @@ def complete_replacement(d: Draft, callback: Replaced) -> None:
         d.answer_join(member, body)
 
 
-def _spoil_support(d: Draft, callback: Replaced) -> None:
-    """Spoil the support counts: the undo swaps the protocols of a member that has left the group (C-STATIC-18)."""
-    if not d.profile.fault_second_replacement_mixes_undo:
-        return
-    d.rule("C-STATIC-18")
-    counts = dict(d.skew)
-    for protocols, sign in ((callback.new_protocols, -1), (callback.old_protocols, 1)):
-        for protocol in protocols:
-            counts[protocol.name] = counts.get(protocol.name, 0) + sign
-    d.skew = tuple(sorted((name, count) for name, count in counts.items() if count))
+def move_pending_sync(d: Draft, old_id: str, new_id: str) -> None:
+    """Let the sync phase wait for the new id instead of the old one (C-STATIC-16)."""
+    if old_id in d.pending_sync and d.variant.classic.replacement_syncs:
+        d.pending_sync = (d.pending_sync - {old_id}) | {new_id}
 
 
 def undo_replacement(d: Draft, request: int | None, callback: Replaced, error: ErrorCode, *, lost: bool) -> None:
@@ -121,7 +114,7 @@ def undo_replacement(d: Draft, request: int | None, callback: Replaced, error: E
     ``lost``: the partition went (F-UNLOAD-01). The record may survive that, so memory that follows the log stays
     unchanged. The end of the group answers the request that the member waits for by now, in this round or a later one.
     """
-    if lost and not d.profile.fault_timeout_undoes_memory:
+    if lost and d.variant.classic.memory_follows_log:
         for each in list(d.members.values()):
             if request is not None and each.join == request:
                 d.put(each._replace(join=None))
@@ -129,12 +122,21 @@ def undo_replacement(d: Draft, request: int | None, callback: Replaced, error: E
         return
     d.rule("C-STATIC-06")
     member = d.members.get(callback.new_id)
+    d.variant.classic.restore_protocols(d, callback, member)
     if member is None:
-        _spoil_support(d, callback)
         return
-    if callback.detached and d.profile.fault_second_replacement_mixes_undo:
-        _spoil_support(d, callback)
-    else:
+    d.arm_session(replace_member_id(d, callback.new_id, callback.old_id))
+    for at, operation in enumerate(d.operations):
+        other = operation.callback
+        if isinstance(other, Replaced) and other.new_id == callback.old_id:
+            d.operations[at] = operation._replace(callback=other._replace(detached=True))
+    move_pending_sync(d, callback.new_id, callback.old_id)
+    _answer_failure(d, request, callback, error)
+
+
+def restore_protocols(d: Draft, callback: Replaced, member: Member | None) -> None:
+    """Restore what the replacement has changed of the member, if that is still in the group (C-STATIC-06)."""
+    if member is not None:
         d.put(
             member._replace(
                 protocols=callback.old_protocols,
@@ -143,14 +145,6 @@ def undo_replacement(d: Draft, request: int | None, callback: Replaced, error: E
                 join=None,
             )
         )
-    d.arm_session(replace_member_id(d, callback.new_id, callback.old_id))
-    for at, operation in enumerate(d.operations):
-        other = operation.callback
-        if isinstance(other, Replaced) and other.new_id == callback.old_id:
-            d.operations[at] = operation._replace(callback=other._replace(detached=True))
-    if not d.profile.fault_replacement_keeps_pending_sync and callback.new_id in d.pending_sync:
-        d.pending_sync = (d.pending_sync - {callback.new_id}) | {callback.old_id}
-    _answer_failure(d, request, callback, error)
 
 
 def _answer_failure(d: Draft, request: int | None, callback: Replaced, error: ErrorCode) -> None:

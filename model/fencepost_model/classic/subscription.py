@@ -3,7 +3,7 @@
 It reads only the topics, and reads the bytes as version 0 whatever they say. It accepts bytes that end too early. An
 impossible length (negative, or beyond the end) makes the decoder throw an exception that is not caught: the join phase
 does not complete, its generation is used up and no timer is left (C-ST-27). A record with such bytes cannot be loaded.
-``fault_bad_subscription_is_thrown`` is the switch for this.
+Since 4.4 such bytes count as bytes that end too early (V-124).
 """
 
 from __future__ import annotations

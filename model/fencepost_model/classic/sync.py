@@ -28,19 +28,22 @@ def sync(d: Draft, request: Arrive, body: SyncGroupRequest) -> None:
         if body.member_id == d.leader:
             append_assignment(d, body)
     else:
-        d.rule("C-SYNC-18")
-        remove_pending_sync(d, body.member_id)
-        if d.scala:
-            d.arm_session(d.members[body.member_id])  # D-02
-        d.reply(
-            request.id,
-            SyncGroupResponse(
-                error_code=ErrorCode.NONE,
-                protocol_type=d.protocol_type,
-                protocol_name=d.protocol_name,
-                assignment=d.members[body.member_id].assignment,
-            ),
-        )
+        d.variant.classic.answer_stable_sync(d, request, body)
+
+
+def answer_stable_sync(d: Draft, request: Arrive, body: SyncGroupRequest) -> None:
+    """Return the stored assignment (C-SYNC-18)."""
+    d.rule("C-SYNC-18")
+    remove_pending_sync(d, body.member_id)
+    d.reply(
+        request.id,
+        SyncGroupResponse(
+            error_code=ErrorCode.NONE,
+            protocol_type=d.protocol_type,
+            protocol_name=d.protocol_name,
+            assignment=d.members[body.member_id].assignment,
+        ),
+    )
 
 
 def validate_sync_group(d: Draft, body: SyncGroupRequest) -> ErrorCode | None:
@@ -58,14 +61,15 @@ def validate_sync_group(d: Draft, body: SyncGroupRequest) -> ErrorCode | None:
     if body.generation_id != d.generation:
         d.rule("C-SYNC-09")
         return ErrorCode.ILLEGAL_GENERATION
-    unknown = (d.protocol_type is None and body.protocol_type) or (d.protocol_name is None and body.protocol_name)
-    if d.scala and unknown:
-        d.rule("D-03")
-        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    if _differs(body.protocol_type, d.protocol_type) or _differs(body.protocol_name, d.protocol_name):
+    return ErrorCode.INCONSISTENT_GROUP_PROTOCOL if d.variant.classic.has_other_protocol(d, body) else None
+
+
+def has_other_protocol(d: Draft, body: SyncGroupRequest) -> bool:
+    """Return whether the request names another protocol or type than the group (C-SYNC-10)."""
+    found = _differs(body.protocol_type, d.protocol_type) or _differs(body.protocol_name, d.protocol_name)
+    if found:
         d.rule("C-SYNC-10")
-        return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    return None
+    return found
 
 
 def _differs(asked: str | None, known: str | None) -> bool:
@@ -85,7 +89,7 @@ def append_assignment(d: Draft, body: SyncGroupRequest) -> None:
 
     The record is not applied here: the callback changes memory (C-SYNC-31).
     """
-    if not d.profile.fault_every_leader_sync_appends and any(
+    if d.variant.classic.one_assignment_at_a_time and any(
         isinstance(operation.callback, Assigned)
         and operation.group_id == d.group_id
         and operation.superseded_by is None

@@ -173,10 +173,10 @@ class Work(OpenGroups):
         if isinstance(operation.request, JoinGroupRequest | SyncGroupRequest):
             if operation.answered:
                 return
-            if not self.profile.fault_parked_fail_early and (
+            if self.variant.classic.group_answers_parked and (
                 callback is None or (timed_out and isinstance(callback, Created))
             ):
-                return  # C-JOIN-70 fixed: only the group answers what it parks
+                return
             self.rules.append("C-JOIN-70")  # F-RT-13
             self.mark_answered(draft, operation.id)
         self.rules.append("F-RT-10")
@@ -235,7 +235,7 @@ class Work(OpenGroups):
             slot = self.slots.get(group_id, GroupSlot(group_id))
             if before is None and isinstance(slot.group, Group):
                 orphans.append((group_id, slot.group))
-            cancel = type(before) is not Group and not self.profile.fault_timers_outlive_reverted_group
+            cancel = type(before) is not Group and self.variant.classic.timers_end_with_group
             if cancel and isinstance(slot.group, Group):
                 ids = {member.member_id for member in slot.group.members} | slot.group.pending_join
                 gone = [JOIN_TIMER, SYNC_TIMER, *(Timer("session", member_id) for member_id in sorted(ids))]
@@ -254,7 +254,7 @@ class Work(OpenGroups):
     def time_out(self, operation_id: int) -> None:
         """Time out an operation: it is given up, but its records stay (F-RT-09)."""
         self.rules.append("F-RT-09")
-        if not self.profile.fault_timeout_undoes_memory:
+        if self.variant.classic.memory_follows_log:
             for at, operation in enumerate(self.operations):
                 if operation.id == operation_id and isinstance(operation.callback, Assigned | Replaced | Timed):
                     self.operations[at] = operation._replace(request=None, answered=True)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fencepost.protocol.consumer_view import ResolvedRegex, SubscriptionType
 from fencepost.protocol.events import Topic
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 
 from ..machines import C_STABLE, G_ASSIGNING, G_EMPTY, G_RECONCILING, G_STABLE
 from .state import ConsumerGroup, Image, Member, Partition
+
+if TYPE_CHECKING:
+    from ..variant import Variant
 
 _NO_TOPICS: Final[frozenset[str]] = frozenset()
 
@@ -126,13 +128,12 @@ def subscription_type(members: tuple[Member, ...], regexes: tuple[ResolvedRegex,
     return SubscriptionType.HOMOGENEOUS if same else SubscriptionType.HETEROGENEOUS
 
 
-def votes(profile: Profile, settings: Settings, members: Iterable[Member]) -> list[str]:
-    """Return the assignors with the most votes, by name, or the default if there are no votes (M-TGT-02). In Kafka a
-    vote counts even if its assignor has been removed from the configuration since."""
+def votes(variant: Variant, settings: Settings, members: Iterable[Member]) -> list[str]:
+    """Return the assignors with the most votes, by name, or the default if there are no votes (M-TGT-02)."""
     known = settings.group_consumer_assignors
     counts: dict[str, int] = {}
     for member in members:
-        if member.assignor in known or (member.assignor is not None and profile.fault_absent_assignor_elected):
+        if member.assignor in known or (member.assignor is not None and variant.consumer.absent_assignors_count):
             counts[member.assignor] = counts.get(member.assignor, 0) + 1
     if not counts:
         return [known[0]]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fencepost.protocol.consumer_messages import (
     DescribedConsumerGroup,
     DescribedConsumerMember,
     NamedTopicPartitions,
 )
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.profile import Profile
 
 from .derive import by_id, group_state
 from .rows import target_rows, without_epochs
 from .state import ConsumerGroup, Image, Member, Target
+
+if TYPE_CHECKING:
+    from ..variant import Variant
 
 
 def describe(
@@ -38,15 +42,15 @@ def describe(
     )
 
 
-def describe_members(profile: Profile, group: ConsumerGroup, image: Image) -> tuple[DescribedConsumerMember, ...]:
+def describe_members(variant: Variant, group: ConsumerGroup, image: Image) -> tuple[DescribedConsumerMember, ...]:
     """Return the rows of the members. Deleted topics are left out."""
-    return tuple(_member(profile, member, group.target_of(member.member_id) or (), image) for member in group.members)
+    return tuple(_member(variant, member, group.target_of(member.member_id) or (), image) for member in group.members)
 
 
-def _member(profile: Profile, member: Member, target: Target, image: Image) -> DescribedConsumerMember:
+def _member(variant: Variant, member: Member, target: Target, image: Image) -> DescribedConsumerMember:
     held = member.assigned
-    if not profile.old_describe_without_pending:
-        held = tuple(sorted((*held, *member.revoking)))  # V-16
+    if variant.consumer.describes_revoking:
+        held = tuple(sorted((*held, *member.revoking)))
     return DescribedConsumerMember(
         member.member_id,
         instance_id=member.instance,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fencepost.protocol.consumer_messages import (
     JOIN_EPOCH,
     LEAVE_EPOCH,
@@ -14,22 +16,24 @@ from fencepost.protocol.consumer_messages import (
 )
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
+
+if TYPE_CHECKING:
+    from ..variant import Variant
 
 _SPACE = "".join(chr(code) for code in range(0x21))
 
 
 def refused_heartbeat(
-    settings: Settings, profile: Profile, error: ErrorCode | None, request: Request, body: ConsumerGroupHeartbeatRequest
+    settings: Settings, variant: Variant, error: ErrorCode | None, request: Request, body: ConsumerGroupHeartbeatRequest
 ) -> tuple[ConsumerGroupHeartbeatResponse, tuple[str, ...]] | None:
     """Return the answer and its rule, or None. ``error``: that of a partition which is not active."""
-    found = _heartbeat(settings, profile, error, request, body)
+    found = _heartbeat(settings, variant, error, request, body)
     return None if found is None else (ConsumerGroupHeartbeatResponse(found[0]), (found[1],))
 
 
 def _heartbeat(
-    settings: Settings, profile: Profile, error: ErrorCode | None, request: Request, body: ConsumerGroupHeartbeatRequest
+    settings: Settings, variant: Variant, error: ErrorCode | None, request: Request, body: ConsumerGroupHeartbeatRequest
 ) -> tuple[ErrorCode, str] | None:
     if not settings.consumer_protocol_enabled:
         return ErrorCode.UNSUPPORTED_VERSION, "M-VAL-01"
@@ -38,9 +42,8 @@ def _heartbeat(
     if any(name in request.denied_topics for name in body.subscribed_topic_names or ()):
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED, "M-VAL-02"
     not_active = None if error is None else (error, "M-VAL-04")
-    if profile.old_checks_after_load and not_active is not None:
-        return not_active
-    return _fields(settings, request.version, body) or not_active
+    wrong = _fields(settings, request.version, body)
+    return wrong or not_active if variant.consumer.checks_fields_first else not_active or wrong
 
 
 def _blank(text: str | None) -> bool:

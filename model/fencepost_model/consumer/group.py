@@ -15,6 +15,7 @@ from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
+from .. import variant as variants
 from ..classic.choice import Chooser, every
 from .group_step import Environment, GroupStep, StepContext
 from .heartbeat import heartbeat
@@ -47,13 +48,14 @@ class ConsumerGroupModel:
     def __init__(self, settings: Settings | None = None, profile: Profile = INTENDED, *, group_id: str = "g") -> None:
         self.settings = settings or Settings()
         self.profile = profile
+        self.variant = variants.variant_of(profile)
         self.group_id = group_id
 
     def successors(self, group: ConsumerGroup | None, step: Step, environment: Environment) -> tuple[Successor, ...]:
         """Return all results of one step, one for each combination of choices that the protocol leaves open."""
 
         def run(chooser: Chooser) -> tuple[GroupStep, ConsumerGroupHeartbeatResponse | None]:
-            context = StepContext(self.settings, self.profile, chooser, environment, [])
+            context = StepContext(self.settings, self.variant, chooser, environment, [])
             group_step = GroupStep(context, self.group_id, group)
             return group_step, run_step(group_step, step)
 

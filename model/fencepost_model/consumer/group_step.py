@@ -6,7 +6,7 @@ hold what no record contains: timers, the metadata deadline, a regex resolution 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH
 from fencepost.protocol.consumer_records import (
@@ -16,16 +16,12 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupMemberMetadataValue,
     ConsumerGroupMetadataKey,
     ConsumerGroupMetadataValue,
-    ConsumerGroupPartitionMetadataKey,
-    ConsumerGroupPartitionMetadataValue,
     ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupTargetAssignmentMemberValue,
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
-    TopicMetadata,
 )
 from fencepost.protocol.events import GroupConfig, Topic
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record, RecordKey, RecordValue
 from fencepost.protocol.settings import Settings
 
@@ -37,6 +33,9 @@ from .oracle import CanonicalOracle, Oracle
 from .replay import BYTES, replay
 from .rows import held_rows, target_rows
 from .state import KINDS, REBALANCE, SESSION, ConsumerGroup, Image, Member, Resolution, Target, Timer, new_group
+
+if TYPE_CHECKING:
+    from ..variant import Variant
 
 
 class Environment(NamedTuple):
@@ -59,7 +58,7 @@ class StepContext(NamedTuple):
     """Context of a step, with the list of the rules that decided it."""
 
     settings: Settings
-    profile: Profile
+    variant: Variant
     chooser: Chooser
     environment: Environment
     rules: list[str]
@@ -80,7 +79,6 @@ class GroupStep:
         "group_id",
         "must_write_epoch",
         "parked_member",
-        "profile",
         "rebalance_epochs",
         "rebalances",
         "records",
@@ -89,13 +87,14 @@ class GroupStep:
         "settings",
         "task",
         "upgrade_records",
+        "variant",
     )
 
     def __init__(self, context: StepContext, group_id: str, group: ConsumerGroup | None) -> None:
-        self.settings, self.profile, self.chooser, self.environment, self.rules = context
+        self.settings, self.variant, self.chooser, self.environment, self.rules = context
         self.group_id = group_id
         self.fresh = group is None
-        self.group = new_group(self.profile) if group is None else group
+        self.group = new_group(self.variant) if group is None else group
         self.refresh = self.group.refresh
         self.records: list[Record] = []
         self.armed: dict[Timer, int | None] = {}
@@ -121,7 +120,7 @@ class GroupStep:
         yet."""
         group = None if self.fresh else self.group
         for record in self.records:
-            group = replay(self.profile, group, record)
+            group = replay(self.variant, group, record)
         if group is not None and not self.fresh and not self.upgrade_records and group.refresh != self.refresh:
             group = group._replace(refresh=self.refresh)
         return group
@@ -131,7 +130,7 @@ class GroupStep:
         own."""
         group: ConsumerGroup | None = None
         for record in self.records[skip:]:
-            group = replay(self.profile, group, record)
+            group = replay(self.variant, group, record)
         assert group is not None
         self.upgrade_records, self.records = self.records, []
         self.group, self.fresh, self.refresh = group, False, group.refresh
@@ -206,7 +205,7 @@ class GroupStep:
 
     def _clamp(self, value: int, low: int, high: int) -> int:
         """Clamp a group's configuration to the broker's bounds (M-CFG-01)."""
-        return value if self.profile.old_group_config_unclamped else min(max(value, low), high)
+        return min(max(value, low), high) if self.variant.consumer.clamps_group_config else value
 
     # ---- metadata -----------------------------------------------------------------------------------------------
 
@@ -217,8 +216,8 @@ class GroupStep:
         return hashed(group_topics(members, regexes), self.environment.image)
 
     def hash(self, topics: tuple[Topic, ...]) -> int:
-        """Return the metadata hash (M-META-07); 4.0 has none (V-34)."""
-        if not topics or self.profile.old_partition_metadata:
+        """Return the metadata hash (M-META-07)."""
+        if not topics or not self.variant.consumer.stores_hash:
             return 0
         return self.environment.oracle.metadata_hash(self.group_id, self.group.hash, topics)
 
@@ -244,7 +243,7 @@ class GroupStep:
         )
 
     def write_current(self, member: Member) -> None:
-        epochs = not self.profile.old_no_assignment_epochs
+        epochs = self.variant.consumer.stores_assignment_epochs
         self.write(
             ConsumerGroupCurrentMemberAssignmentKey(self.group_id, member.member_id),
             ConsumerGroupCurrentMemberAssignmentValue(
@@ -265,39 +264,34 @@ class GroupStep:
     def write_target_epoch(self, epoch: int, at_ms: int) -> None:
         self.write(
             ConsumerGroupTargetAssignmentMetadataKey(self.group_id),
-            ConsumerGroupTargetAssignmentMetadataValue(epoch, assignment_timestamp=at_ms),
+            ConsumerGroupTargetAssignmentMetadataValue(
+                epoch, assignment_timestamp=at_ms if self.variant.consumer.spaces_targets else 0
+            ),
         )
 
     def write_epoch(self, epoch: int, topics: tuple[Topic, ...], *, new: bool = False) -> None:
-        """Write GroupEpoch. The metadata come first if the release still stores them, and they changed (F-ORD-06,
-        F-ORD-07) or the group is ``new`` (X-UP-10)."""
-        if self.profile.old_partition_metadata:
-            rows = tuple([TopicMetadata(t.topic_id, t.name, t.partitions) for t in topics])
-            if new or rows != self.group.metadata:
-                self.write(ConsumerGroupPartitionMetadataKey(self.group_id), ConsumerGroupPartitionMetadataValue(rows))
+        """Write GroupEpoch (F-ORD-06, F-ORD-07). ``new``: the group is (X-UP-10)."""
+        self.variant.consumer.write_metadata(self, topics, new)
         self.write(
             ConsumerGroupMetadataKey(self.group_id), ConsumerGroupMetadataValue(epoch, metadata_hash=self.hash(topics))
         )
-
-    def same_metadata(self, topics: tuple[Topic, ...]) -> bool:
-        """Return whether these are still the group's metadata (M-HB-04)."""
-        if self.profile.old_partition_metadata:
-            return tuple([TopicMetadata(t.topic_id, t.name, t.partitions) for t in topics]) == self.group.metadata
-        return self.hash(topics) == self.group.hash
-
-    def partitions_known(self) -> dict[bytes, int]:
-        """Return the topics that an assignor sees (M-TGT-03). In 4.0 they are those of the last check, in this request
-        or stored (V-136)."""
-        if not self.profile.old_partition_metadata:
-            return {topic.topic_id: topic.partitions for topic in self.environment.image.topics}
-        rows = self.group.metadata
-        for record in self.records:
-            if isinstance(record.value, ConsumerGroupPartitionMetadataValue):
-                rows = record.value.topics
-        return {row.topic_id: row.num_partitions for row in rows}
 
     def write_member_tombstones(self, member_id: str) -> None:
         """Write the tombstones of a member, in the order of F-ORD-07."""
         self.write(ConsumerGroupCurrentMemberAssignmentKey(self.group_id, member_id), None)
         self.write(ConsumerGroupTargetAssignmentMemberKey(self.group_id, member_id), None)
         self.write(ConsumerGroupMemberMetadataKey(self.group_id, member_id), None)
+
+
+def write_metadata(t: GroupStep, topics: tuple[Topic, ...], new: bool) -> None:
+    """Write no metadata, as the record of the epoch has their hash (M-META-07)."""
+
+
+def has_metadata(t: GroupStep, topics: tuple[Topic, ...]) -> bool:
+    """Return whether these are still the group's metadata (M-HB-04)."""
+    return t.hash(topics) == t.group.hash
+
+
+def known_partitions(t: GroupStep) -> dict[bytes, int]:
+    """Return the topics that an assignor sees, with the number of their partitions (M-TGT-03)."""
+    return {topic.topic_id: topic.partitions for topic in t.environment.image.topics}

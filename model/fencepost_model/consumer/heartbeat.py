@@ -21,8 +21,8 @@ from .reconcile import Context, Goal, reconcile
 from .refusal import Refused
 from .regex import Regex, update_regex
 from .rows import owned_set, target_rows, without_epochs
-from .state import REBALANCE, ConsumerGroup, ConsumerHeartbeat, Member, Partition, Target, Timer
-from .target import FAILS, GroupSpec, MemberSpec, possible_outcomes, propose, uniform_fails, valid
+from .state import REBALANCE, ConsumerHeartbeat, Member, Partition, Target, Timer
+from .target import FAILS, GroupSpec, MemberSpec, possible_outcomes, propose, valid
 
 
 def heartbeat(t: GroupStep, request: ConsumerHeartbeat) -> ConsumerGroupHeartbeatResponse:
@@ -45,8 +45,8 @@ def heartbeat(t: GroupStep, request: ConsumerHeartbeat) -> ConsumerGroupHeartbea
     )
     owned = owned_set(body.topic_partitions)
     is_member = member.epoch > JOIN_EPOCH and member.state != C_UNKNOWN  # M-REC-06
-    if body.member_epoch == JOIN_EPOCH and is_member and not t.profile.fault_rejoin_confirms_revocation:
-        owned = None  # M-FENCE-07 fixed: the member may have been given partitions since it wrote this
+    if body.member_epoch == JOIN_EPOCH and is_member and t.variant.consumer.rejoin_confirms_nothing:
+        owned = None  # M-FENCE-07: the member may have been given partitions since it wrote this
     after, _ = bump_and_reconcile(t, found, updated, owned)
     t.arm_session(member_id)  # M-HB-09
     is_full_request = body.member_epoch == JOIN_EPOCH or (
@@ -75,7 +75,7 @@ def _names(names: tuple[str, ...]) -> tuple[str, ...]:
 def check_capacity(t: GroupStep, member_id: str, instance: str | None) -> None:
     """Check the capacity, before the member is looked up (M-VAL-25, 28, 30). A member that holds the instance id
     already has its place."""
-    if instance is not None and t.group.held_by(instance) and not t.profile.old_full_group_refuses_statics:
+    if instance is not None and t.group.held_by(instance) and t.variant.consumer.returning_static_has_place:
         return
     if len(t.group.members) >= t.settings.group_consumer_max_size and t.group.member(member_id) is None:
         raise Refused(ErrorCode.GROUP_MAX_SIZE_REACHED, "M-VAL-25")
@@ -103,11 +103,11 @@ def find_member(t: GroupStep, body: ConsumerGroupHeartbeatRequest, member_id: st
         if holder is None:
             raise Refused(ErrorCode.UNKNOWN_MEMBER_ID, "M-STATIC-13")
         if holder.epoch != STATIC_LEAVE_EPOCH and holder.classic is None:
-            if mapped == member_id and not t.profile.fault_static_rejoin_unreleased:
-                validate_member_epoch(t, holder, body)  # M-STATIC-02 fixed: as M-FENCE-07
+            if mapped == member_id and t.variant.consumer.static_may_rejoin:
+                validate_member_epoch(t, holder, body)  # as M-FENCE-07
                 return Found(holder)
             raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID, "M-STATIC-02")
-        if known is not None and known is not holder and not t.profile.fault_replacement_merges_members:
+        if known is not None and known is not holder and t.variant.consumer.only_new_member_replaces:
             raise Refused(ErrorCode.UNRELEASED_INSTANCE_ID, "M-STATIC-15")
         t.rule("M-STATIC-03")
         return replace_member(t, holder, member_id)
@@ -136,7 +136,7 @@ def replace_member(t: GroupStep, old: Member, member_id: str) -> Found:
 def validate_member_epoch(t: GroupStep, member: Member, body: ConsumerGroupHeartbeatRequest) -> None:
     """Check the epoch of the request (M-FENCE-03…07). A refusal does not touch the member (M-FENCE-08)."""
     epoch = body.member_epoch
-    if epoch == JOIN_EPOCH and not t.profile.old_known_member_at_zero_fenced:
+    if epoch == JOIN_EPOCH and t.variant.consumer.member_may_rejoin:
         t.rule("M-FENCE-07")
         return
     if epoch > member.epoch:
@@ -184,19 +184,19 @@ def bump_and_reconcile(
     bump = updated.names != member.names or regex is Regex.BUMP
     if bump:
         t.rule("M-HB-03")
-    if not is_join and not bump and assignor_changes(t, counting):
+    if not is_join and not bump and t.variant.consumer.assignor_changes(t, counting):
         t.rule("M-HB-14")
         bump = True
-    if t.upgrade_records and not t.profile.fault_upgrade_without_bump:
-        bump = True  # X-UP-15 fixed
-    if t.profile.old_epochs_start_at_zero and t.group.epoch == 0:
+    if t.upgrade_records and t.variant.mixed.upgrade_bumps:
+        bump = True  # X-UP-15
+    if t.group.epoch == 0 == t.variant.consumer.first_epoch:
         bump = True  # V-31
     epoch, refreshed = maybe_bump_group_epoch(t, counting, bump or t.must_write_epoch)
-    kind = subscription_type(counting, counted(counting, t.group.members, t.group.regexes))
-    if t.profile.fault_stale_subscription_type and not refreshed:
-        kind = t.group.type  # M-TGT-05, 06
+    kind = t.group.type
+    if refreshed or t.variant.consumer.recounts_type:
+        kind = subscription_type(counting, counted(counting, t.group.members, t.group.regexes))  # M-TGT-05, 06
     reached = t.group.assignment_epoch
-    stale = bump if t.profile.old_downgrade_rebalances_by_subscription else reached < epoch
+    stale = reached < epoch if t.variant.mixed.downgrade_follows_target else bump
     if is_downgrade and (owes_partitions or stale):
         return updated, True
     if not is_downgrade and reached < epoch and may_compute_target(t):
@@ -204,14 +204,14 @@ def bump_and_reconcile(
         target = compute_target_assignment(t, found, members, kind, epoch, voters=counting)[updated.member_id]
         reached = epoch
     else:
-        target = stored_target(t, found, updated)
+        target = t.variant.consumer.stored_target(t, updated)
     changed = updated.names != member.names or updated.regex != member.regex
     if updated.state == C_STABLE and updated.epoch == reached and not changed:
         return updated, False
     t.rule("M-HB-08")
     topics = subscription(updated, t.group, t.environment.image)
     goal = Goal(target, reached, topics, owned, changed, holders(t.group.members))
-    after = reconcile(Context(t.profile, t.rules, t.chooser.pick), updated, goal)
+    after = reconcile(Context(t.variant, t.rules, t.chooser.pick), updated, goal)
     if after != updated:
         t.write_current(after)
         if after.classic is None:
@@ -224,12 +224,14 @@ def bump_and_reconcile(
 
 
 def assignor_changes(t: GroupStep, voters: tuple[Member, ...]) -> bool:
-    """Return whether these votes elect another assignor than the previous ones (M-HB-14)."""
-    if t.profile.old_vote_keeps_epoch:
-        return False
-    before, after = (votes(t.profile, t.settings, each) for each in (t.group.members, voters))
-    if before == after and (len(after) == 1 or not t.profile.fault_tied_vote_bumps):
-        return False  # Kafka reads a tie before the request from one map, and after it from another (M-HB-15)
+    """Return whether these votes elect another assignor than the previous ones (M-HB-14). The winner of a tie stays
+    (M-HB-15)."""
+    before, after = (votes(t.variant, t.settings, each) for each in (t.group.members, voters))
+    return before != after and elects_another(t, before, after)
+
+
+def elects_another(t: GroupStep, before: list[str], after: list[str]) -> bool:
+    """Return whether the two winners, of which several may be possible, differ."""
     return t.chooser.pick("assignor before", before) != t.chooser.pick("assignor after", after)
 
 
@@ -241,14 +243,14 @@ def maybe_bump_group_epoch(t: GroupStep, members: tuple[Member, ...], bump: bool
         return epoch, False
     t.rule("M-HB-04")
     topics = t.topics(members)
-    if not bump and not t.same_metadata(topics):
+    if not bump and not t.variant.consumer.has_metadata(t, topics):
         t.rule("M-EPOCH-03")
         bump = True
     if bump:
         epoch = next_epoch(epoch)
         t.write_epoch(epoch, topics)
     t.refresh = (t.environment.now + t.settings.metadata_refresh_interval_ms, epoch)
-    if t.group.legacy and not t.profile.old_partition_metadata:
+    if t.group.legacy and t.variant.consumer.stores_hash:
         t.rule("M-META-08")
         t.write(ConsumerGroupPartitionMetadataKey(t.group_id), None)
     return epoch, True
@@ -256,7 +258,7 @@ def maybe_bump_group_epoch(t: GroupStep, members: tuple[Member, ...], bump: bool
 
 def may_compute_target(t: GroupStep) -> bool:
     """Return whether the assignment interval allows a computation (M-TGT-08)."""
-    interval = 0 if t.profile.old_no_assignment_interval else t.assignment_interval()
+    interval = t.assignment_interval() if t.variant.consumer.spaces_targets else 0
     if t.group.timestamp == 0 or interval == 0 or t.environment.now >= t.group.timestamp + interval:
         return True
     t.rule("M-TGT-09")
@@ -275,15 +277,14 @@ def compute_target_assignment(
     """Compute a target, write what changed of it, and return it (M-TGT-02…06). ``voters``: the members whose votes
     count."""
     group = t.group
-    assignor = t.chooser.pick("assignor", votes(t.profile, t.settings, voters))
+    assignor = t.chooser.pick("assignor", votes(t.variant, t.settings, voters))
     if assignor not in t.settings.group_consumer_assignors:  # from a log that another configuration wrote
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-TGT-02")
     old = {} if found.replaced is None else {found.member.member_id: found.replaced.member_id}
-    before = dict(group.target)
-    rewrites = t.profile.old_replacement_rewrites_target  # that of a replacement is under the old id
-    if not rewrites:
+    known = before = dict(group.target)
+    if t.variant.consumer.replacement_has_target:
         old = {heir: giver for heir, giver in old.items() if giver in before}
-    known = before if rewrites else before | {heir: before[giver] for heir, giver in old.items()}
+        known = before | {heir: before[giver] for heir, giver in old.items()}
     specs = tuple(
         [
             MemberSpec(
@@ -295,7 +296,7 @@ def compute_target_assignment(
             for m in members
         ]
     )
-    counts = t.partitions_known()
+    counts = t.variant.consumer.known_partitions(t)
     replaces = found.replaced is not None
     withheld = before.get(found.member.member_id, ()) if replaces else ()  # M-STATIC-15
     if withheld:
@@ -303,29 +304,24 @@ def compute_target_assignment(
     group_spec = GroupSpec(assignor, kind, specs, counts, withheld)
     if t.chooser.pick("outcome", possible_outcomes(group_spec)) == FAILS:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-TGT-03")
-    if t.profile.fault_absent_partition_fails and uniform_fails(group_spec):
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "A-UHET-06")
-    given = t.environment.oracle.target(t.group_id, group_spec)
-    if given is None:
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-HB-12")
-    target = dict(given) if valid(group_spec, given) else propose(group_spec)
+    target = t.variant.consumer.assign(t, group_spec)
     for spec in specs:
         if known.get(spec.member_id) != target[spec.member_id]:
             t.write_target(spec.member_id, target[spec.member_id])
     t.rule("M-TGT-04")
-    t.write_target_epoch(epoch, 0 if t.profile.old_no_assignment_interval else t.environment.now)
+    t.write_target_epoch(epoch, t.environment.now)
     return target
 
 
-def stored_target(t: GroupStep, found: Found, updated: Member) -> Target:
+def assign(t: GroupStep, group_spec: GroupSpec) -> dict[str, Target]:
+    """Return the target of each member, as the assignor computes it. Raises Refused if it fails (M-HB-12)."""
+    given = t.environment.oracle.target(t.group_id, group_spec)
+    if given is None:
+        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "M-HB-12")
+    return dict(given) if valid(group_spec, given) else propose(group_spec)
+
+
+def stored_target(t: GroupStep, updated: Member) -> Target:
     """Return the stored target of the member, or of the one that it replaces (M-HB-07)."""
-    group: ConsumerGroup = t.group
-    owner = updated.member_id
-    if updated.instance is not None:
-        mapped = group.held_by(updated.instance)
-        if mapped is not None:
-            owner = mapped
-        elif t.profile.fault_new_instance_has_no_target:
-            t.rule("M-HB-07")
-            return ()
-    return group.target_of(owner) or ()
+    owner = None if updated.instance is None else t.group.held_by(updated.instance)
+    return t.group.target_of(updated.member_id if owner is None else owner) or ()

@@ -74,7 +74,7 @@ def fence_members(t: GroupStep, leavers: Iterable[Member]) -> None:
             t.write(ConsumerGroupRegularExpressionKey(t.group_id, regex), None)
     epoch = next_epoch(t.group.epoch)
     t.write_epoch(epoch, t.topics(rest))
-    if not rest and not t.profile.old_emptied_group_keeps_target_epoch:
+    if not rest and t.variant.consumer.empty_group_reaches_target:
         t.rule("M-LEAVE-08")
         t.write_target_epoch(epoch, 0)
 

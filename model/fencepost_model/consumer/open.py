@@ -174,7 +174,7 @@ def elected_assignor_is_used(system: OpenGroup, point: Point) -> bool:
         for each in group.members
     )
     counts = {topic.topic_id: topic.partitions for topic in image.topics}
-    elected = votes(system.model.profile, system.model.settings, group.members)
+    elected = votes(system.model.variant, system.model.settings, group.members)
     return any(valid(GroupSpec(name, group.type, specs, counts), target) for name in elected)
 
 

@@ -6,10 +6,9 @@ Each outcome fires a trigger of the member's state machine, so the machine check
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.profile import Profile
 
 from ..machines import C_STABLE, C_UNRELEASED, C_UNREVOKED
 from ..table import CONSUMER_MEMBER_TABLE
@@ -17,6 +16,9 @@ from ..widths import next_epoch
 from .refusal import Refused
 from .rows import without_epochs
 from .state import Held, Member, Partition, Target
+
+if TYPE_CHECKING:
+    from ..variant import Variant
 
 
 class Goal(NamedTuple):
@@ -34,14 +36,14 @@ class Goal(NamedTuple):
 class Context(NamedTuple):
     """Context that the rules of a step share."""
 
-    profile: Profile
+    variant: Variant
     rules: list[str]
     pick: Callable[[str, list[str]], str]
 
 
 def reconcile(context: Context, member: Member, goal: Goal) -> Member:
     """Return the member afterwards, the same object if nothing changes. Raises Refused (M-REC-06)."""
-    profile, rules, _ = context
+    variant, rules, _ = context
     if member.state == C_STABLE:
         if member.epoch != goal.epoch:
             rules.append("M-REC-02")
@@ -53,8 +55,8 @@ def reconcile(context: Context, member: Member, goal: Goal) -> Member:
             rules.append("M-REC-03")  # a missing list confirms nothing (M-REC-18)
             return _maybe_prune(context, member, goal)
         rules.append("M-REC-04")
-        advances = profile.old_revocation_advances_epoch  # M-REC-19
-        return _advance(context, member, next_epoch(member.epoch) if advances else member.epoch, goal)
+        keeps = variant.consumer.revocation_keeps_epoch  # M-REC-19
+        return _advance(context, member, member.epoch if keeps else next_epoch(member.epoch), goal)
     if member.state == C_UNRELEASED:
         rules.append("M-REC-05")
         return _advance(context, member, member.epoch, goal)
@@ -70,9 +72,9 @@ def _state_after(member: Member, trigger: str) -> str:
 
 def _advance(context: Context, member: Member, epoch: int, goal: Goal) -> Member:
     """Compute next(x, A) of the rule book. The current epoch becomes the previous one (M-REC-15)."""
-    profile, rules, _ = context
+    variant, rules, _ = context
     target = goal.target
-    if not profile.old_whole_target:
+    if variant.consumer.prunes:
         target = tuple([each for each in target if each[0] in goal.topics])
     wanted = frozenset(target)
     keep = tuple([row for row in member.assigned if (row[0], row[1]) in wanted])
@@ -86,7 +88,7 @@ def _advance(context: Context, member: Member, epoch: int, goal: Goal) -> Member
     own = frozenset(without_epochs(member.revoking))
     want = [each for each in target if each not in kept]
     free = [each for each in want if each not in goal.epochs or each in own]  # M-REC-21
-    granted = 0 if profile.old_no_assignment_epochs else goal.epoch
+    granted = goal.epoch if variant.consumer.stores_assignment_epochs else 0
     assigned: Held = tuple(sorted([*keep, *[(topic, number, granted) for topic, number in free]])) if free else keep
     blocked = len(want) > len(free)
     rules.append(("M-REC-11" if free else "M-REC-13") if blocked else ("M-REC-12" if free else "M-REC-14"))
@@ -101,10 +103,10 @@ def _advance(context: Context, member: Member, epoch: int, goal: Goal) -> Member
 
 def _maybe_prune(context: Context, member: Member, goal: Goal) -> Member:
     """Give up topics that the member no longer subscribes to, without waiting for a target (M-REC-25)."""
-    profile, rules, pick = context
-    if profile.old_whole_target or not goal.subscription_changed:
+    variant, rules, pick = context
+    if not variant.consumer.prunes or not goal.subscription_changed:
         return member
-    previous = member.previous if profile.old_prune_keeps_previous_epoch else member.epoch
+    previous = member.epoch if variant.consumer.prune_sets_previous_epoch else member.previous
     gone = tuple([row for row in member.assigned if row[0] not in goal.topics])
     if not gone:
         empty = not goal.topics and not member.assigned and not member.revoking

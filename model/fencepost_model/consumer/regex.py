@@ -40,18 +40,16 @@ def update_regex(t: GroupStep, found: Found, updated: Member, *, is_join: bool =
         if is_join:
             result = Regex.BUMP
         elif not new:
-            result = Regex.KEEP if t.profile.old_regex_removal_keeps_epoch else Regex.BUMP
+            result = Regex.BUMP if t.variant.consumer.dropped_regex_bumps else Regex.KEEP
         elif not before.get(new):
             if t.environment.oracle.matcher(new) is None:
                 raise Refused(ErrorCode.INVALID_REGULAR_EXPRESSION, "M-VAL-08")
             wanted = True
         elif t.group.resolved(new) is not None:
             result = Regex.BUMP
-        image = t.environment.image
-        if not (t.profile.fault_resolved_regex_change_no_bump or t.profile.old_whole_target) and subscription(
-            found.member, t.group, image
-        ) != subscription(updated, t.group, image):
-            result = Regex.BUMP  # LIV-15 fixed; without prune there is nothing to fix
+        had, has = (subscription(each, t.group, t.environment.image) for each in (found.member, updated))
+        if had != has and t.variant.consumer.changed_topics_bump:
+            result = Regex.BUMP  # LIV-15
     used = _used_with(t, found.member, updated)
     if t.task is None and needs_resolution(t, used, wanted=wanted):
         t.rule("M-RX-03")
@@ -87,9 +85,8 @@ def needs_resolution(t: GroupStep, used: Collection[str], *, wanted: bool) -> bo
         return False
     if wanted or len(used) != len(rows) or version < t.environment.new_topics:
         return True
-    if t.profile.old_no_periodic_regex_refresh:
-        return False
-    return t.environment.now > at + t.settings.group_consumer_regex_refresh_interval_ms
+    is_old = t.environment.now > at + t.settings.group_consumer_regex_refresh_interval_ms
+    return is_old and t.variant.consumer.refreshes_regexes
 
 
 def resolve(t: GroupStep, resolution: Resolution) -> None:
@@ -114,7 +111,7 @@ def resolve(t: GroupStep, resolution: Resolution) -> None:
     if after is None:
         return
     topics_now = hashed(group_topics(after.members, after.regexes), image)
-    if changed or not t.same_metadata(topics_now):
+    if changed or not t.variant.consumer.has_metadata(t, topics_now):
         t.rule("M-EPOCH-07")
         epoch = next_epoch(t.group.epoch)
         t.write_epoch(epoch, topics_now)

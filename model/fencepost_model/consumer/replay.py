@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fencepost.protocol.consumer_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
@@ -21,7 +21,6 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupTargetAssignmentMetadataValue,
 )
 from fencepost.protocol.consumer_view import MemberState, ResolvedRegex
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
 
 from ..machines import C_STABLE, C_UNKNOWN, C_UNRELEASED, C_UNREVOKED
@@ -29,6 +28,9 @@ from .derive import subscription_type
 from .refusal import CannotHappen
 from .rows import to_held, to_target
 from .state import ConsumerGroup, Member, new_group
+
+if TYPE_CHECKING:
+    from ..variant import Variant
 
 _STATES: Final = {
     MemberState.STABLE.value: C_STABLE,
@@ -38,34 +40,32 @@ _STATES: Final = {
 BYTES: Final = {state: byte for byte, state in _STATES.items()} | {C_UNKNOWN: MemberState.UNKNOWN.value}
 
 
-def replay(profile: Profile, group: ConsumerGroup | None, record: Record) -> ConsumerGroup | None:
+def replay(variant: Variant, group: ConsumerGroup | None, record: Record) -> ConsumerGroup | None:
     """Return the consumer group after one of its records, or None if there is none. Raises CannotHappen
     (F-REPLAY-13)."""
     key, value = record.key, record.value
     if value is None:
         return None if group is None else _tombstone(group, record)  # F-REPLAY-06
     if group is None:
-        group = new_group(profile)
+        group = new_group(variant)
     if isinstance(value, ConsumerGroupMemberMetadataValue) and isinstance(key, ConsumerGroupMemberMetadataKey):
-        return _metadata(profile, group, key.member_id, value)
+        return _metadata(variant, group, key.member_id, value)
     if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue):
         assert isinstance(key, ConsumerGroupCurrentMemberAssignmentKey)
-        return _current(profile, group, key.member_id, value)
+        return _current(variant, group, key.member_id, value)
     if isinstance(value, ConsumerGroupTargetAssignmentMemberValue):
         assert isinstance(key, ConsumerGroupTargetAssignmentMemberKey)
         targets = dict(group.target)
         targets[key.member_id] = to_target(value.topic_partitions)
         return group._replace(target=tuple(sorted(targets.items())))  # F-REPLAY-09
     if isinstance(value, ConsumerGroupTargetAssignmentMetadataValue):  # F-REPLAY-10
-        at_ms = 0 if profile.old_no_assignment_interval else value.assignment_timestamp
+        at_ms = value.assignment_timestamp if variant.consumer.spaces_targets else 0
         return group._replace(assignment_epoch=value.assignment_epoch, timestamp=at_ms)
     if isinstance(value, ConsumerGroupMetadataValue):  # F-REPLAY-11
-        return group._replace(epoch=value.epoch, hash=0 if profile.old_partition_metadata else value.metadata_hash)
+        return group._replace(epoch=value.epoch, hash=value.metadata_hash if variant.consumer.stores_hash else 0)
     if isinstance(value, ConsumerGroupPartitionMetadataValue):  # F-REPLAY-12
-        return group._replace(
-            legacy=bool(value.topics) or not profile.old_partition_metadata,
-            metadata=value.topics if profile.old_partition_metadata else (),
-        )
+        metadata = () if variant.consumer.stores_hash else value.topics
+        return group._replace(legacy=bool(metadata) or variant.consumer.stores_hash, metadata=metadata)
     if isinstance(value, ConsumerGroupRegularExpressionValue):
         assert isinstance(key, ConsumerGroupRegularExpressionKey)
         rows = {row.regex: row for row in group.regexes}
@@ -91,10 +91,9 @@ def _with(group: ConsumerGroup, member: Member) -> ConsumerGroup:
 
 
 def _metadata(
-    profile: Profile, group: ConsumerGroup, member_id: str, value: ConsumerGroupMemberMetadataValue
+    variant: Variant, group: ConsumerGroup, member_id: str, value: ConsumerGroupMemberMetadataValue
 ) -> ConsumerGroup:
-    """Replay MemberMetadata (F-REPLAY-07). In Kafka the member's former instance id stays mapped to it
-    (M-STATIC-13)."""
+    """Replay MemberMetadata (F-REPLAY-07). A former instance id is no longer mapped to the member (M-STATIC-13)."""
     old = group.member(member_id) or Member(member_id)
     member = old._replace(
         instance=value.instance_id,
@@ -107,17 +106,16 @@ def _metadata(
         assignor=value.server_assignor,
         classic=value.classic_member_metadata,
     )
-    stays = profile.fault_relabelled_instance_stays
-    if old.instance not in (None, member.instance) and not stays:
+    if old.instance not in (None, member.instance) and variant.consumer.former_instance_is_free:
         group = group._replace(statics=tuple([row for row in group.statics if row != (old.instance, member_id)]))
     return _with(group, member)
 
 
 def _current(
-    profile: Profile, group: ConsumerGroup, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue
+    variant: Variant, group: ConsumerGroup, member_id: str, value: ConsumerGroupCurrentMemberAssignmentValue
 ) -> ConsumerGroup:
     """Replay CurrentAssignment (F-REPLAY-08, F-REC-08)."""
-    with_epochs = not profile.old_no_assignment_epochs
+    with_epochs = variant.consumer.stores_assignment_epochs
     member = (group.member(member_id) or Member(member_id))._replace(
         epoch=value.member_epoch,
         previous=value.previous_member_epoch,

@@ -8,16 +8,18 @@ two groups that differ only in the order of a hash map are one state.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.consumer_records import ClassicMemberMetadata, TopicMetadata
 from fencepost.protocol.consumer_view import ResolvedRegex, SubscriptionType
 from fencepost.protocol.events import Topic
-from fencepost.protocol.profile import Profile
 
 from ..classic.state import Timer
 from ..machines import C_STABLE
+
+if TYPE_CHECKING:
+    from ..variant import Variant
 
 #: Topic id and number.
 Partition: TypeAlias = tuple[bytes, int]
@@ -95,9 +97,9 @@ class ConsumerGroup(NamedTuple):
         return None
 
 
-def new_group(profile: Profile) -> ConsumerGroup:
+def new_group(variant: Variant) -> ConsumerGroup:
     """Return a group without any record (M-VAL-21, F-REPLAY-11)."""
-    first = 0 if profile.old_epochs_start_at_zero else 1
+    first = variant.consumer.first_epoch
     return ConsumerGroup(first, first)
 
 
@@ -108,9 +110,9 @@ class Image(NamedTuple):
     version: int = 0
 
 
-def no_image(profile: Profile) -> Image:
+def no_image(variant: Variant) -> Image:
     """Return the image before the first one, which has a version too (M-RX-04)."""
-    return Image(version=-1) if profile.old_no_image_is_minus_one else Image()
+    return Image(version=variant.consumer.first_image_version)
 
 
 #: Kinds of timers of a member (M-TMR-01…03).

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from operator import attrgetter
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from fencepost.protocol.consumer_view import (
     ConsumerGroupState,
@@ -15,12 +15,14 @@ from fencepost.protocol.consumer_view import (
     ConsumerMemberView,
     MemberState,
 )
-from fencepost.protocol.profile import Profile
 
 from .derive import group_state, holders
 from .replay import BYTES
 from .rows import held_rows, target_rows
 from .state import ConsumerGroup, Member
+
+if TYPE_CHECKING:
+    from ..variant import Variant
 
 _STATES: Final = {state.value: state for state in ConsumerGroupState}
 _MEMBER_STATES: Final = {state: MemberState(byte) for state, byte in BYTES.items()}
@@ -30,18 +32,18 @@ _NAMES_OF_MEMBER: Final = tuple(field.name for field in fields(ConsumerMemberVie
 _fields_of_member: Final = attrgetter(*_NAMES_OF_MEMBER)
 
 
-def view(profile: Profile, group_id: str, group: ConsumerGroup) -> ConsumerGroupView:
+def view(variant: Variant, group_id: str, group: ConsumerGroup) -> ConsumerGroupView:
     """Return the view of the group."""
     values = dict(zip(_NAMES, _group(group_id, group), strict=True))
-    rows = (dict(zip(_NAMES_OF_MEMBER, _member(profile, member), strict=True)) for member in group.members)
+    rows = (dict(zip(_NAMES_OF_MEMBER, _member(variant, member), strict=True)) for member in group.members)
     return ConsumerGroupView(members=tuple(ConsumerMemberView(**row) for row in rows), **values)
 
 
-def shows(profile: Profile, seen: ConsumerGroupView, group_id: str, group: ConsumerGroup) -> bool:
+def shows(variant: Variant, seen: ConsumerGroupView, group_id: str, group: ConsumerGroup) -> bool:
     """Return whether ``seen`` is the view of this group."""
     if _fields_of_group(seen) != _group(group_id, group):
         return False
-    return [_fields_of_member(row) for row in seen.members] == [_member(profile, member) for member in group.members]
+    return [_fields_of_member(row) for row in seen.members] == [_member(variant, member) for member in group.members]
 
 
 def _group(group_id: str, group: ConsumerGroup) -> tuple[Any, ...]:
@@ -63,8 +65,8 @@ def _group(group_id: str, group: ConsumerGroup) -> tuple[Any, ...]:
     )
 
 
-def _member(profile: Profile, member: Member) -> tuple[Any, ...]:
-    epochs = not profile.old_no_assignment_epochs
+def _member(variant: Variant, member: Member) -> tuple[Any, ...]:
+    epochs = variant.consumer.stores_assignment_epochs
     return (
         member.member_id,
         member.instance,

@@ -98,7 +98,7 @@ class ConsumerGroups:
         begin = 0
         if isinstance(group, Group):
             if body.member_epoch == 0 and group.state == EMPTY:
-                begin = 0 if work.profile.fault_empty_group_counts_anew else group.generation
+                begin = group.generation if work.variant.mixed.empty_group_keeps_epoch else 0
                 work.rules.append("M-VAL-22")  # F-ORD-16
                 prefix = [Record(GroupMetadataKey(body.group_id), None)]
             else:
@@ -121,21 +121,23 @@ class ConsumerGroups:
 
     def upgrade_and_join(self, step: GroupStep, draft: Draft, request: Request, heartbeat: ConsumerHeartbeat) -> None:
         """Convert the classic group, then let the member join (X-UP-01…11)."""
+        checks_first = self.work.variant.mixed.upgrade_checks_first
         try:
+            if not checks_first:
+                answer_parked_requests(draft)
             upgrade(step, draft)
             armed = dict(step.armed)
             response = answer_heartbeat(step, heartbeat)
         except Refused as refused:
             step.rule(refused.rule)
             armed, response = dict(step.armed), ConsumerGroupHeartbeatResponse(refused.error)
-        faulty = self.work.profile.fault_upgrade_answers_before_checks
         if response.error_code is not ErrorCode.NONE:
-            step.armed = armed if faulty else {}  # X-UP-09
+            step.armed = {} if checks_first else armed  # X-UP-09
             self.keep_soft_state(step)
             self.set_timers(step)
             self.work.replies.append((request.id, response))
             return
-        if not faulty:
+        if checks_first:
             answer_parked_requests(draft)
         self.work.close_for_conversion(draft)
         operation = Operation(request.id, step.group_id, request.body, 0, response)
@@ -181,8 +183,8 @@ class ConsumerGroups:
         self.set_timers(step)
 
     def restore_timers(self, written: Written) -> None:
-        """Restore the timers of the members that the records changed, before the records are undone (M-HB-13 fixed)."""
-        if self.work.profile.fault_failed_append_loses_timers:
+        """Restore the timers of the members that the records changed, before the records are undone (M-HB-13)."""
+        if not self.work.variant.classic.restores_timers:
             return
         for group_id, before in written.before:
             if not isinstance(before, ConsumerGroup):
@@ -210,7 +212,7 @@ class ConsumerGroups:
             state.new_topics,
         )
         return GroupStep(
-            StepContext(work.context.settings, work.profile, work.context.chooser, environment, work.rules),
+            StepContext(work.context.settings, work.variant, work.context.chooser, environment, work.rules),
             group_id,
             group,
         )
@@ -224,7 +226,7 @@ class ConsumerGroups:
         if records:
             entry = step.fresh or bool(step.upgrade_records) or step.classic is not None
             if entry and old is not None:
-                work.note_removal(group_id)
+                work.variant.classic.note_removal(work, group_id)
             by = operation.id if isinstance(old, Group) else None
             if isinstance(old, Group):
                 work.superseded_groups.supersede(group_id, old, operation.id, work.operations)
@@ -239,24 +241,25 @@ class ConsumerGroups:
             after = step.classic or step.updated_group()
             if isinstance(old, ConsumerGroup) and isinstance(after, ConsumerGroup):
                 *others, last = work.committed_views
-                work.committed_views = (*others, last._replace(members=work.note_exchanged(group_id, old, records)))
+                members = work.variant.classic.note_exchanged(work, group_id, old, records)
+                work.committed_views = (*others, last._replace(members=members))
             work.slots[group_id] = GroupSlot(group_id, after, slot.delay)
             before = (
                 step.group if step.upgrade_records else slot.group
             )  # an upgrade includes members that its request may remove
             if isinstance(before, ConsumerGroup):
-                self.update_leftover_topics(group_id, before, after)
+                work.variant.mixed.note_topics(self, group_id, before, after)
         self.keep_soft_state(step)
         self.set_timers(step)
         draft = None if step.classic is None else work.draft(group_id)
         if draft is not None:
             draft.read = tuple(map(draft.offered, draft.members.values()))
-            if not work.profile.fault_downgrade_leaves_timers:  # timers of an earlier classic group with this name
+            if work.variant.mixed.downgrade_cancels_timers:  # timers of an earlier classic group with this name
                 draft.cancel(JOIN_TIMER)
                 draft.cancel(SYNC_TIMER)
             for member in draft.members.values():
                 draft.arm_session(member)  # X-DOWN-05
-            if step.parked_member:  # X-DOWN-23 fixed
+            if step.parked_member:  # X-DOWN-23
                 draft.put(draft.members[step.parked_member]._replace(join=operation.id))
                 operation = operation._replace(body=None)
             if step.rebalances:
@@ -264,18 +267,6 @@ class ConsumerGroups:
             if step.parked_member and any(request == operation.id for request, _ in work.replies):
                 operation = operation._replace(answered=True)
         work.submit(operation, records)
-
-    def update_leftover_topics(self, group_id: str, old: ConsumerGroup, new: Group | ConsumerGroup | None) -> None:
-        """Update the index of subscriptions: a downgrade leaves the group's topics in it, and a group that gives a
-        topic up removes it (X-DOWN-30)."""
-        left = self.state.leftover_topics
-        topics = group_topics(old.members, old.regexes)
-        if isinstance(new, Group) and self.work.profile.fault_downgrade_leaves_topics:
-            left |= {(group_id, topic) for topic in topics}
-        elif isinstance(new, ConsumerGroup) and left:
-            left -= {(group_id, topic) for topic in topics - group_topics(new.members, new.regexes)}
-        if left != self.state.leftover_topics:
-            self.state = self.state._replace(leftover_topics=left)
 
     def keep_soft_state(self, step: GroupStep) -> None:
         """Keep the deadline and the task, whatever happens to the records (M-HB-13)."""
@@ -297,7 +288,7 @@ class ConsumerGroups:
         epochs of those that were set again (F-RT-17, M-TMR-02)."""
         for group_id, member_id, epoch in self.work.rearmed:
             self.set_rebalance_epoch(group_id, member_id, epoch)
-        asks = (JOIN,) if self.work.profile.fault_failed_append_loses_timers else (JOIN, SESSION)
+        asks = (JOIN, SESSION) if self.work.variant.classic.restores_timers else (JOIN,)
         asked = [row for row in commands if row[1].kind in asks]
         if not asked:
             return
@@ -375,3 +366,7 @@ def plain(topic: Topic) -> Topic:
     """Return the topic with a set of racks for each partition."""
     racks = (*topic.racks[: topic.partitions], *(frozenset(),) * (topic.partitions - len(topic.racks)))
     return replace(topic, racks=racks)
+
+
+def forget_topics(groups: ConsumerGroups, group_id: str, old: ConsumerGroup, new: Group | ConsumerGroup | None) -> None:
+    """Keep no topics of a group that is no longer a consumer group (M-META-03)."""

@@ -37,14 +37,15 @@ def downgrade(
     its share. Raises Refused (X-DOWN-04, 09, C-JOIN-72)."""
     t.rule("X-DOWN-02", "X-DOWN-03", "X-DOWN-04")
     gone = leavers if joiner is None else {*leavers, joiner[0].member_id}
-    rest = [(m, downgraded_assignment(t, group, m, m.member_id)) for m in group.members if m.member_id not in gone]
+    share_of = t.variant.mixed.downgraded_assignment
+    rest = [(m, share_of(t, group, m, m.member_id)) for m in group.members if m.member_id not in gone]
     if joiner is not None:
         rest.append(joiner)
     members = tuple(sorted([_classic(member) for member, _ in rest]))
-    keeps = t.profile.fault_downgrade_loses_bump or joiner is None
-    generation = t.group.epoch if keeps else group.epoch
+    bumps = joiner is not None and t.variant.mixed.downgrade_keeps_bump
+    generation = group.epoch if bumps else t.group.epoch
     classic = Group(STABLE, DEAD, generation, CONSUMER, None, None, members, timestamp=t.environment.now)
-    context = DraftContext(t.settings, t.profile, t.chooser, t.environment.now, [], [], t.rules)
+    context = DraftContext(t.settings, t.variant, t.chooser, t.environment.now, [], [], t.rules)
     draft = Draft(context, t.group_id, classic, None)
     draft.leader = t.chooser.pick("leader", [member.member_id for member in members])
     # not the exceptions: one raised from here would keep this frame alive
@@ -66,28 +67,20 @@ def downgrade(
         raise Refused(*errors[t.chooser.pick("refusal", sorted(errors))])
     before = group._replace(regexes=t.group.regexes)  # a regex that ends with this join is buried twice
     t.records += [*of_group(t.group_id, before), draft.record(None)]
-    if not t.profile.fault_downgrade_leaves_timers:
+    if t.variant.mixed.downgrade_cancels_timers:
         for member in t.group.members:
             t.cancel_timers(member.member_id)
     t.classic = draft.close()
 
 
 def downgraded_assignment(t: GroupStep, group: ConsumerGroup, member: Member, heir_of: str) -> Target | None:
-    """Return the partitions that the classic group assigns to the member (X-DOWN-04).
-
-    These are the target of that id or, with the fault fixed, the partitions that the member holds. V-67: None if the
-    member joined while no target could be computed.
-    """
-    if not t.profile.fault_downgrade_assigns_target:
-        return tuple(sorted(without_epochs((*member.assigned, *member.revoking))))
-    target = group.target_of(heir_of)
-    if target is None and t.profile.old_downgrade_rebalances_by_subscription:
-        return None
-    return target or ()
+    """Return the partitions that the classic group assigns to the member: those that it holds (X-DOWN-04). None if it
+    cannot be converted."""
+    return tuple(sorted(without_epochs((*member.assigned, *member.revoking))))
 
 
 def is_owed_partitions(t: GroupStep, member: Member) -> bool:
-    """Return whether the member is not at its target (X-DOWN-22 fixed)."""
+    """Return whether the member is not at its target (X-DOWN-22)."""
     behind = member.epoch < t.group.assignment_epoch or member.state != C_STABLE
     return behind or without_epochs(member.assigned) != (t.group.target_of(member.member_id) or ())
 

@@ -19,7 +19,7 @@ from ..consumer.refusal import Refused
 from ..consumer.rows import without_epochs
 from ..consumer.state import JOIN, SESSION, SYNC, Member, Partition, Timer
 from ..embedded import BadBytes
-from .downgrade import downgrade, downgraded_assignment, is_owed_partitions, must_downgrade
+from .downgrade import downgrade, is_owed_partitions, must_downgrade
 from .embedded import Wanted, read_subscription
 
 
@@ -44,15 +44,13 @@ def join(t: GroupStep, request: Request, body: JoinGroupRequest, new_id: str) ->
     wanted = None
     try:
         wanted = read_subscription(body.protocols[0].metadata, t.environment.image)
-        if not t.profile.fault_downgrade_reads_unread_metadata:
+        if t.variant.mixed.checks_all_metadata:  # X-DOWN-09
             for protocol in body.protocols[1:]:
                 read_subscription(protocol.metadata, t.environment.image)
     except BadBytes:
-        internal = t.profile.old_malformed_join_is_internal
-        error = ErrorCode.UNKNOWN_SERVER_ERROR if internal else ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-        raise Refused(error, "X-JOIN-09") from None
+        raise Refused(t.variant.mixed.malformed_join, "X-JOIN-09") from None
     owned: frozenset[Partition] | None = wanted.owned
-    if body.member_id and not t.profile.fault_join_generation_ignored:
+    if body.member_id and t.variant.mixed.checks_generation:
         owned = confirmed_partitions(t, body.member_id, wanted)
     updated = found.member._replace(
         instance=body.group_instance_id if body.group_instance_id is not None else found.member.instance,
@@ -67,7 +65,7 @@ def join(t: GroupStep, request: Request, body: JoinGroupRequest, new_id: str) ->
     t.rule("X-JOIN-10", "X-JOIN-11")
     is_downgrade = before is not None and before.classic is None and must_downgrade(t, {before.member_id}, joiners=1)
     rest = [each for each in t.group.members if each is not before]
-    owes_partitions = not t.profile.fault_downgrade_owes and any(is_owed_partitions(t, each) for each in rest)
+    owes_partitions = t.variant.mixed.pays_what_it_owes and any(is_owed_partitions(t, each) for each in rest)
     after, behind = bump_and_reconcile(
         t, found, updated, owned, is_join=True, is_downgrade=is_downgrade, owes_partitions=owes_partitions
     )
@@ -76,7 +74,7 @@ def join(t: GroupStep, request: Request, body: JoinGroupRequest, new_id: str) ->
         t.rule("X-DOWN-20", "X-DOWN-21")
         if before.instance != updated.instance:  # M-STATIC-13: Kafka leaves out a member with the joiner's instance id
             raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-DOWN-20")
-        share = downgraded_assignment(t, t.group, after, before.member_id)
+        share = t.variant.mixed.downgraded_assignment(t, t.group, after, before.member_id)
         group = t.updated_group()
         assert group is not None
         downgrade(t, group, {before.member_id} - {member_id}, (after, share))
@@ -98,7 +96,7 @@ def join(t: GroupStep, request: Request, body: JoinGroupRequest, new_id: str) ->
 def check_join(t: GroupStep, body: JoinGroupRequest, member_id: str) -> None:
     """Check policy, capacity and protocols (X-POL-04, X-JOIN-03, 04). Raises Refused."""
     policy = t.settings.group_consumer_migration_policy
-    if policy is MigrationPolicy.DISABLED and not t.profile.old_disabled_policy_accepts_joins:
+    if policy is MigrationPolicy.DISABLED and t.variant.mixed.disabled_policy_refuses:
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "X-POL-04")
     check_capacity(t, member_id, body.group_instance_id)
     classic = [member.classic for member in t.group.members if member.classic is not None]
@@ -109,7 +107,7 @@ def check_join(t: GroupStep, body: JoinGroupRequest, member_id: str) -> None:
 
 
 def confirmed_partitions(t: GroupStep, member_id: str, wanted: Wanted) -> frozenset[Partition] | None:
-    """Return the owned partitions of a member in step (X-JOIN-06, 10, 12 fixed). None if the list confirms nothing
+    """Return the owned partitions of a member in step (X-JOIN-06, 10, 12). None if the list confirms nothing
     (M-REC-18), as it was written before the answer with the current epoch. Raises Refused."""
     generation, owned = wanted.generation, wanted.owned
     member = t.group.member(member_id)

@@ -81,7 +81,7 @@ def _join(groups: ConsumerGroups, step: GroupStep, request: Request, body: JoinG
         groups.work.replies.append((request.id, joined.body))  # X-JOIN-05
         operation = Operation(request.id, body.group_id, body, 0, answered=True)
     step.rebalances = joined.rebalances
-    if joined.rebalances and not step.profile.fault_downgrade_loses_bump:
+    if joined.rebalances and step.variant.mixed.downgrade_keeps_bump:
         step.parked_member = joined.body.member_id
     groups.submit_step(step, operation, [])
 
@@ -93,7 +93,7 @@ def _sync(groups: ConsumerGroups, step: GroupStep, request: Request, body: SyncG
     first = kept.supported_protocols[0]
     if body.protocol_type not in (None, CONSUMER) or body.protocol_name not in (None, first.name):
         raise Refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, "X-SYNC-04")
-    if found.state != C_UNREVOKED and is_behind(step, found):
+    if found.state != C_UNREVOKED and step.variant.mixed.is_behind(step, found):
         arm_join_timer(step, groups, found)
         raise Refused(ErrorCode.REBALANCE_IN_PROGRESS, "X-SYNC-05")
     given: tuple[tuple[Partition, ...], bytes] | None = (without_epochs(found.assigned), first.metadata)
@@ -105,8 +105,8 @@ def _sync(groups: ConsumerGroups, step: GroupStep, request: Request, body: SyncG
         )
         step.rule("X-SYNC-06")
     except BadBytes:
-        unread = step.profile.fault_downgrade_reads_unread_metadata
-        given, answer = None, None if unread else SyncGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR)
+        may_be_read = step.variant.mixed.checks_all_metadata
+        given, answer = None, SyncGroupResponse(ErrorCode.UNKNOWN_SERVER_ERROR) if may_be_read else None
         step.rule("X-SYNC-07")
     timers = ((Timer(SYNC, found.member_id), None), (Timer(SESSION, found.member_id), kept.session_timeout_ms))
     groups.submit_step(step, Operation(request.id, body.group_id, body, 0, answer, callback=Timed(timers, given)), [])
@@ -120,7 +120,7 @@ def _heartbeat(groups: ConsumerGroups, step: GroupStep, request: Request, body: 
     step.armed[Timer(SESSION, found.member_id)] = kept.session_timeout_ms
     error = ErrorCode.NONE
     if (
-        is_behind(step, found)
+        step.variant.mixed.is_behind(step, found)
         or found.state == C_UNREVOKED
         or (found.state == C_UNRELEASED and _target_is_free(step, found))
     ):
@@ -132,13 +132,10 @@ def _heartbeat(groups: ConsumerGroups, step: GroupStep, request: Request, body: 
 
 def is_behind(step: GroupStep, found: Member) -> bool:
     """Return whether there is a target that the member has not been reconciled with (X-SYNC-05, X-HB-03)."""
-    group, profile = step.group, step.profile
-    if profile.old_classic_members_follow_group_epoch:
-        return found.epoch < group.epoch
-    if found.epoch < group.assignment_epoch:
-        return True
-    starves = profile.fault_classic_members_starve
-    return not starves and group.assignment_epoch < group.epoch and may_compute_target(step)
+    group = step.group
+    return found.epoch < group.assignment_epoch or (
+        group.assignment_epoch < group.epoch and may_compute_target(step)  # the next JoinGroup computes one
+    )
 
 
 def _target_is_free(step: GroupStep, found: Member) -> bool:

@@ -42,11 +42,9 @@ def may_upgrade(t: GroupStep, d: Draft) -> bool:
 def upgrade(t: GroupStep, d: Draft) -> None:
     """Convert the group on a fresh turn, whose group is then the converted one (X-UP-02…08). Raises Refused.
 
-    With X-UP-03 fixed, the caller answers the parked requests, once the whole request has succeeded.
+    The caller answers the parked requests, once the whole request has succeeded (X-UP-03).
     """
-    if t.profile.fault_upgrade_answers_before_checks:
-        answer_parked_requests(d)
-    if not t.profile.fault_upgrade_without_protocol and not all(_offers(d, each) for each in d.members.values()):
+    if t.variant.mixed.upgrade_needs_protocol and not all(_offers(d, each) for each in d.members.values()):
         raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "X-UP-07")
     converted: list[Converted] = []
     # not the exceptions: one raised from here would keep this frame alive
@@ -62,10 +60,8 @@ def upgrade(t: GroupStep, d: Draft) -> None:
     if errors:  # the first in the order of a hash map
         raise Refused(*errors[t.chooser.pick("refusal", sorted(errors))])
     t.rule("X-UP-04", "X-UP-05", "X-UP-10")
-    brought = {own.member.member_id: own.assigned for own in converted}
-    if not t.profile.fault_upgrade_overlooks_owned:
-        brought = with_claims(converted)
-    epoch = 0 if t.profile.old_no_assignment_epochs else d.generation
+    brought = t.variant.mixed.brought_partitions(converted)
+    epoch = d.generation if t.variant.consumer.stores_assignment_epochs else 0
     members = [
         own.member._replace(assigned=tuple([(*each, epoch) for each in brought[own.member.member_id]]))
         for own in converted
@@ -95,8 +91,8 @@ def answer_parked_requests(d: Draft) -> None:
         d.answer_sync(now, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
 
 
-def with_claims(converted: Sequence[Converted]) -> dict[str, Target]:
-    """Return the partitions that each member brings (X-UP-05 fixed): its assignment, and its claims to unassigned
+def brought_partitions(converted: Sequence[Converted]) -> dict[str, Target]:
+    """Return the partitions that each member brings (X-UP-05): its assignment, and its claims to unassigned
     partitions. Of several claims the one with the latest generation counts (C-JOIN-42)."""
     owners = {each: own.member.member_id for own in converted for each in own.assigned}
     for own in sorted(converted, key=lambda own: (-own.generation, own.member.member_id)):
@@ -119,20 +115,18 @@ def _converted(t: GroupStep, d: Draft, member: ClassicMember) -> Converted:
     try:
         assigned, custom = read_assignment(member.assignment, t.environment.image)
     except BadBytes as broken:
-        thrown = t.profile.fault_bad_subscription_is_thrown and isinstance(broken, BadLength)
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
+        raise _unreadable(t, broken) from None
     if custom:
         raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-02")
     if not _offers(d, member):
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, "X-UP-07")
     try:
         wanted = read_subscription(d.metadata(member), t.environment.image)
-        if not t.profile.fault_downgrade_reads_unread_metadata:  # X-DOWN-09 fixed: a downgrade may need any of them
+        if t.variant.mixed.checks_all_metadata:  # a downgrade may need any of them (X-DOWN-09)
             for protocol in member.protocols:
                 read_subscription(protocol.metadata, t.environment.image)
     except BadBytes as broken:
-        thrown = t.profile.fault_bad_subscription_is_thrown and isinstance(broken, BadLength)
-        raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR if thrown else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06") from None
+        raise _unreadable(t, broken) from None
     new = Member(
         member.member_id,
         member.instance,
@@ -146,3 +140,9 @@ def _converted(t: GroupStep, d: Draft, member: ClassicMember) -> Converted:
         previous=d.generation,
     )
     return Converted(new, assigned, wanted.owned, -1 if wanted.generation is None else wanted.generation)
+
+
+def _unreadable(t: GroupStep, broken: BadBytes) -> Refused:
+    """Return the error for bytes that cannot be read (X-UP-06)."""
+    bad_length = isinstance(broken, BadLength)
+    return Refused(t.variant.mixed.bad_length if bad_length else ErrorCode.GROUP_ID_NOT_FOUND, "X-UP-06")

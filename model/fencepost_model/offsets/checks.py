@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.profile import Profile
 
 from ..classic.state import Group
 from ..classic.subscription import CONSUMER
 from ..consumer.derive import group_topics
 from ..consumer.state import ConsumerGroup, Member
 from ..machines import COMPLETING, DEAD, EMPTY
+
+if TYPE_CHECKING:
+    from ..variant import Variant
 
 AnyGroup: TypeAlias = Group | ConsumerGroup
 #: The first version in which a client with an epoch is answered that the group does not exist (O-COMMIT-21, V-129).
@@ -39,11 +41,11 @@ class Checked(NamedTuple):
     rules: tuple[str, ...]
 
 
-def may_commit(profile: Profile, group: AnyGroup | None, by: Committer) -> Checked:
+def may_commit(variant: Variant, group: AnyGroup | None, by: Committer) -> Checked:
     """Return whether the group accepts a commit (6.2; in a transaction 6.3)."""
     if group is None:
         return _no_group(by)
-    return _classic(group, by) if isinstance(group, Group) else _consumer(profile, group, by)
+    return _classic(group, by) if isinstance(group, Group) else _consumer(variant, group, by)
 
 
 def _no_group(by: Committer) -> Checked:
@@ -86,7 +88,7 @@ def _who(group: Group, by: Committer) -> ErrorCode | None:
     return None if by.member_id in ids else ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def _consumer(profile: Profile, group: ConsumerGroup, by: Committer) -> Checked:
+def _consumer(variant: Variant, group: ConsumerGroup, by: Committer) -> Checked:
     if by.epoch < 0 and not group.members:
         return Checked(None, ("O-COMMIT-29",))
     if by.transactional and by.epoch == -1 and not by.member_id and by.instance is None:
@@ -96,9 +98,8 @@ def _consumer(profile: Profile, group: ConsumerGroup, by: Committer) -> Checked:
         return Checked(ErrorCode.UNKNOWN_MEMBER_ID, ("O-COMMIT-30",))
     if not by.transactional and member.classic is None and by.version < MEMBERS_COMMIT_SINCE:
         return Checked(ErrorCode.UNSUPPORTED_VERSION, ("O-COMMIT-31",))
-    if by.epoch != member.epoch and (
-        profile.old_no_assignment_epochs or by.epoch > member.epoch or not _held_since(member, by)
-    ):
+    knows = variant.consumer.stores_assignment_epochs and by.epoch < member.epoch
+    if by.epoch != member.epoch and not (knows and _held_since(member, by)):
         rules = ("O-COMMIT-32", *(("O-TXN-05",) if by.transactional else ()))
         known = member.classic is None and (not by.transactional or by.version >= KNOWS_NO_GROUP[True])
         return Checked(ErrorCode.STALE_MEMBER_EPOCH if known else ErrorCode.ILLEGAL_GENERATION, rules)
@@ -112,7 +113,7 @@ def _held_since(member: Member, by: Committer) -> bool:
     return all(each in held and by.epoch >= held[each] for each in by.partitions)
 
 
-def may_fetch(profile: Profile, group: AnyGroup | None, member_id: str | None, epoch: int) -> Checked:
+def may_fetch(variant: Variant, group: AnyGroup | None, member_id: str | None, epoch: int) -> Checked:
     """Return whether the offsets of the group may be read (O-FETCH-03, 04, 05)."""
     if not isinstance(group, ConsumerGroup):
         return Checked(None, ("O-FETCH-03",) if group is None else ("O-FETCH-04",))
@@ -120,8 +121,7 @@ def may_fetch(profile: Profile, group: AnyGroup | None, member_id: str | None, e
     if member_id is None and epoch < 0:
         return Checked(None, rules)
     if member_id is None:
-        failing = profile.fault_fetch_without_member_fails
-        return Checked(ErrorCode.UNKNOWN_SERVER_ERROR if failing else ErrorCode.UNKNOWN_MEMBER_ID, rules)
+        return Checked(variant.offsets.fetch_without_member, rules)
     member = group.member(member_id)
     if member is None:
         return Checked(ErrorCode.UNKNOWN_MEMBER_ID, rules)

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost.protocol.offset_messages import ZERO_ID
 from fencepost.protocol.offset_records import OffsetCommitKey
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
 
 from ..classic.state import Group
@@ -20,6 +19,9 @@ from ..machines import EMPTY, STABLE
 from .checks import AnyGroup, subscribes
 from .rows import Row
 from .state import Offsets, Place, Stored
+
+if TYPE_CHECKING:
+    from ..variant import Variant
 
 _NONE = -1
 
@@ -52,18 +54,20 @@ def with_group(offsets: Offsets, group_id: str) -> list[Record]:
     return [tombstone(place) for place in dict.fromkeys([*places, *offsets.pending_in(group_id)])]
 
 
-def with_topics(profile: Profile, offsets: Offsets, gone: Iterable[Topic]) -> list[Record]:
+def with_topics(variant: Variant, offsets: Offsets, gone: Iterable[Topic]) -> list[Record]:
     """Return a tombstone for each entry, committed or pending, of a deleted topic (O-EXP-23)."""
     topics = {topic.name: topic for topic in gone}
     entries = [*offsets.committed, *[(place, entry) for place, _, entry in offsets.pending]]
-    return [tombstone(place) for place, entry in entries if _is_removed(profile, topics.get(place.topic), place, entry)]
+    belongs = variant.offsets.belongs_to_topic
+    return [
+        tombstone(place)
+        for place, entry in entries
+        if place.topic in topics and belongs(topics[place.topic], place, entry)
+    ]
 
 
-def _is_removed(profile: Profile, topic: Topic | None, place: Place, entry: Stored) -> bool:
-    if topic is None:
-        return False
-    if profile.old_partitions_deleted:  # V-57
-        return place.partition < topic.partitions
+def belongs_to_topic(topic: Topic, place: Place, entry: Stored) -> bool:
+    """Return whether the offset is one of the topic, and not of another with that name (O-EXP-23)."""
     return entry.topic_id in (ZERO_ID, topic.topic_id)
 
 

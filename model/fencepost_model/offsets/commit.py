@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.offset_messages import ZERO_ID, OffsetCommitRequest, TxnOffsetCommitRequest
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue, Producer
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
@@ -15,6 +14,9 @@ from ..widths import expiry
 from .checks import AnyGroup, Committer, may_commit
 from .rows import Row
 from .topics import Asked
+
+if TYPE_CHECKING:
+    from ..variant import Variant
 
 _FOREVER = -1
 
@@ -30,7 +32,7 @@ class Commit(NamedTuple):
 
 def commit(
     settings: Settings,
-    profile: Profile,
+    variant: Variant,
     group: AnyGroup | None,
     body: OffsetCommitRequest | TxnOffsetCommitRequest,
     asked: tuple[Asked, ...],
@@ -41,7 +43,7 @@ def commit(
     """Commit the partitions that the broker has let through. They become visible together, or not at all
     (O-COMMIT-10)."""
     accepted = [each for each in asked if not too_long(settings, each.what.committed_metadata)]
-    checked = may_commit(profile, group, _by(body, version, accepted))
+    checked = may_commit(variant, group, _by(body, version, accepted))
     if checked.error is not None:
         return Commit(checked.error, rules=("O-COMMIT-07", *checked.rules))
     rules = [*checked.rules, "O-COMMIT-14"]
@@ -51,7 +53,7 @@ def commit(
         each.row._replace(error=ErrorCode.NONE if each in accepted else ErrorCode.OFFSET_METADATA_TOO_LARGE)
         for each in asked
     ]
-    records = [_record(profile, body, each, now) for each in accepted]
+    records = [_record(variant, body, each, now) for each in accepted]
     return Commit(None, tuple(rows), tuple(records), tuple(rules))
 
 
@@ -76,18 +78,18 @@ def _expires(body: OffsetCommitRequest | TxnOffsetCommitRequest, now: int) -> in
     return expiry(now, body.retention_time_ms)
 
 
-def _stored_id(profile: Profile, body: OffsetCommitRequest | TxnOffsetCommitRequest, each: Asked) -> bytes:
-    """Return the topic id where it is stored (V-02, V-129). Kafka keeps it in memory although the older record, that of
-    an offset with an expiry time, has no field for it (F-REC-20)."""
-    if _expires(body, 0) != _FOREVER and not profile.fault_expiring_offset_keeps_topic_id:
+def _stored_id(variant: Variant, body: OffsetCommitRequest | TxnOffsetCommitRequest, each: Asked) -> bytes:
+    """Return the topic id where it is stored. The record of an offset with an expiry time has no field for it
+    (F-REC-20)."""
+    rules = variant.offsets
+    if _expires(body, 0) != _FOREVER and not rules.expiring_offset_has_topic_id:
         return ZERO_ID
-    if profile.old_no_topic_ids:
+    if isinstance(body, TxnOffsetCommitRequest) and not rules.transactions_store_topic_ids:
         return ZERO_ID
-    without = isinstance(body, TxnOffsetCommitRequest) and profile.old_transactions_without_topic_ids
-    return ZERO_ID if without else each.topic_id
+    return each.topic_id if rules.stores_topic_ids else ZERO_ID
 
 
-def _record(profile: Profile, body: OffsetCommitRequest | TxnOffsetCommitRequest, each: Asked, now: int) -> Record:
+def _record(variant: Variant, body: OffsetCommitRequest | TxnOffsetCommitRequest, each: Asked, now: int) -> Record:
     expires = _expires(body, now)
     value = OffsetCommitValue(
         each.what.committed_offset,
@@ -95,7 +97,7 @@ def _record(profile: Profile, body: OffsetCommitRequest | TxnOffsetCommitRequest
         metadata=each.what.committed_metadata or "",
         commit_timestamp=now,
         expire_timestamp=expires,
-        topic_id=_stored_id(profile, body, each),
+        topic_id=_stored_id(variant, body, each),
     )
     producer = Producer(body.producer_id, body.producer_epoch) if isinstance(body, TxnOffsetCommitRequest) else None
     return Record(OffsetCommitKey(body.group_id, each.name, each.what.partition_index), value, producer)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.offset_messages import (
@@ -12,7 +12,6 @@ from fencepost.protocol.offset_messages import (
     OffsetFetchResponsePartition,
     OffsetFetchResponseTopic,
 )
-from fencepost.protocol.profile import Profile
 
 from ..consumer.derive import topics_by_name
 from ..consumer.state import Image
@@ -20,6 +19,9 @@ from .checks import AnyGroup, may_fetch
 from .rows import Entry, RequestedTopic, group_error
 from .state import Offsets, Place
 from .topics import IDS_SINCE, known
+
+if TYPE_CHECKING:
+    from ..variant import Variant
 
 
 class Wanted(NamedTuple):
@@ -87,11 +89,11 @@ class Answer(NamedTuple):
 
 
 def fetch(
-    profile: Profile, image: Image, group: AnyGroup | None, offsets: Offsets, asked: Question, *, stable: bool
+    variant: Variant, image: Image, group: AnyGroup | None, offsets: Offsets, asked: Question, *, stable: bool
 ) -> Answer:
     """Return the answer for one group, from the newest offsets (``stable``, O-FETCH-08) or replicated ones
     (O-FETCH-07)."""
-    checked = may_fetch(profile, group, asked.member_id, asked.epoch)
+    checked = may_fetch(variant, group, asked.member_id, asked.epoch)
     if checked.error is not None:
         return Answer(Entry(asked.error(checked.error), None), checked.rules)
     seen = Offsets() if group is None else offsets  # O-FETCH-03, but an offset that a transaction holds is reported

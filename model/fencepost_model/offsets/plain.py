@@ -23,6 +23,7 @@ from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
+from .. import variant as variants
 from ..consumer.state import Image
 from .checks import AnyGroup, may_delete
 from .clean import delete, expire
@@ -63,6 +64,7 @@ class OffsetsModel:
         self.image = image
         self.settings = settings or Settings()
         self.profile = profile
+        self.variant = variants.variant_of(profile)
 
     def commit(
         self,
@@ -77,10 +79,10 @@ class OffsetsModel:
         sift = sifted(self.image, body, version, frozenset())
         if not sift.asked:
             return Done(ledger, sift.refused, rules=("O-COMMIT-04",))
-        done = commit(self.settings, self.profile, group, body, sift.asked, version=version, now=now)
+        done = commit(self.settings, self.variant, group, body, sift.asked, version=version, now=now)
         if done.error is not None:
             return Done(ledger, error=done.error, rules=done.rules)
-        makes = group is None and (bool(done.records) or self.profile.fault_refused_commit_leaves_group)
+        makes = group is None and (bool(done.records) or not self.variant.offsets.group_needs_record)
         rows = (*sift.refused, *done.rows)
         return Done(_applied(ledger, done.records), rows, records=done.records, rules=done.rules, creates_group=makes)
 
@@ -95,7 +97,7 @@ class OffsetsModel:
         """Return what a read sees of this ledger: the newest for a ``stable`` read, else the replicated one
         (O-FETCH-07)."""
         what = question(self.image, asked, frozenset(), version)
-        return fetch(self.profile, self.image, group, ledger.offsets, what, stable=stable).entry.body
+        return fetch(self.variant, self.image, group, ledger.offsets, what, stable=stable).entry.body
 
     def delete(
         self, ledger: Ledger, group: AnyGroup | None, body: OffsetDeleteRequest, topics: frozenset[str] | None = None

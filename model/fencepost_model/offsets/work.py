@@ -17,7 +17,6 @@ from fencepost.protocol.offset_messages import (
     WriteTxnMarkerResponse,
 )
 from fencepost.protocol.offset_records import ControlKey, ControlValue, Producer
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataKey, Record
 
 from ..classic.slots import CommittedView, Written
@@ -35,6 +34,7 @@ from .topics import sifted
 
 if TYPE_CHECKING:
     from ..classic.work import Work
+    from ..variant import Variant
 
 #: The timer of the next expiry run; it belongs to no group (O-EXP-26).
 EXPIRY: Final = Timer(EXPIRY_KIND)
@@ -66,7 +66,7 @@ def _commit(work: Work, request: Request, body: OffsetCommitRequest | TxnOffsetC
     early = Early(sift.refused, tuple([each.row for each in sift.asked]), request.version)
     group = _group(work, body.group_id)
     settings, now = work.context.settings, work.context.now
-    done = commit(settings, work.profile, group, body, sift.asked, version=request.version, now=now)
+    done = commit(settings, work.variant, group, body, sift.asked, version=request.version, now=now)
     work.rules.extend(done.rules)
     if done.error is not None:  # thrown, so it does not wait
         work.replies.append((request.id, commit_answer(body, early.failed(done.error), request.version)))
@@ -84,12 +84,11 @@ def _commit(work: Work, request: Request, body: OffsetCommitRequest | TxnOffsetC
 
 
 def _simple(work: Work, group_id: str, records: int) -> None:
-    """Create a group that only holds offsets (O-COMMIT-20, O-TXN-03). In Kafka it stays even if nothing is written
-    (O-COMMIT-39)."""
+    """Create a group that only holds offsets (O-COMMIT-20, O-TXN-03)."""
     if records:
         work.create(group_id)
         work.committed_views = (*work.committed_views, CommittedView(work.undurable + records, group_id, None))
-    elif work.profile.fault_refused_commit_leaves_group:
+    elif not work.variant.offsets.group_needs_record:
         work.rules.append("O-COMMIT-39")
         work.add_without_record(group_id)
 
@@ -114,7 +113,7 @@ def _fetch(work: Work, request: Request, body: OffsetFetchRequest) -> None:
     """Read the newest offsets and answer when they are replicated (O-FETCH-08). An error of a group is thrown; if all
     groups have one, the answer does not wait."""
     groups = {group_id: slot.group for group_id, slot in work.slots.items()}
-    found = read(work.profile, work.image, request, body, groups=groups, offsets=work.offsets, stable=True)
+    found = read(work.variant, work.image, request, body, groups=groups, offsets=work.offsets, stable=True)
     work.rules.extend(found.rules)
     fetched = Fetched(found.entries, request.version)
     if all(entry.requested is None for entry in found.entries):
@@ -131,7 +130,7 @@ class Read(NamedTuple):
 
 
 def read(
-    profile: Profile,
+    variant: Variant,
     image: Image,
     request: Request,
     body: OffsetFetchRequest,
@@ -150,7 +149,7 @@ def read(
             found.append(Entry(group_error(group.group_id, requested, request.version, denied), None))
             continue
         asked = question(image, group, request.denied_topics, request.version)
-        answer = fetch(profile, image, groups.get(group.group_id), offsets, asked, stable=stable)
+        answer = fetch(variant, image, groups.get(group.group_id), offsets, asked, stable=stable)
         rules += answer.rules
         found.append(answer.entry)
     return Read(tuple(found), tuple(rules))
@@ -172,7 +171,7 @@ def write_group_tombstones(work: Work, group_id: str, group: AnyGroup, records: 
     """Write the tombstones of a group after ``records``, and remove it from memory (F-ORD-13, C-ADM-10)."""
     own = [Record(GroupMetadataKey(group_id), None)]
     records += of_group(group_id, group) if isinstance(group, ConsumerGroup) else own
-    work.note_removal(group_id)
+    work.variant.classic.note_removal(work, group_id)
     work.committed_views = (*work.committed_views, CommittedView(work.undurable + len(records), group_id, group))
 
 
@@ -213,7 +212,7 @@ def topics_deleted(work: Work, before: Image, after: Image, operation: int) -> N
     for earlier ones (F-RT-16)."""
     kept = {topic.topic_id for topic in after.topics}
     gone = [topic for topic in before.topics if topic.topic_id not in kept]
-    records = with_topics(work.profile, work.offsets, gone)
+    records = with_topics(work.variant, work.offsets, gone)
     if records:
         work.rules.append("O-EXP-23")
         work.written = Written(len(records), operation)

@@ -20,6 +20,7 @@ from ..classic import Timer
 from ..classic.group import GroupState
 from ..classic.state import JOIN_TIMER, SYNC_TIMER
 from ..explore.interface import Action, Label, Outcome, Permutation, Properties, State, Value, View
+from ..variant import variant_of
 from . import client as clients
 from . import commits
 from .config import Config
@@ -281,7 +282,7 @@ class ClosedSystem:
     def commit_is_accepted(self, group: GroupState, number: int, member: Client) -> bool:
         """Return what the model's check of commits decides for a commit of the client, sent now."""
         by = commits.committer(member.member_id, self.config.instance(number), member.generation)
-        return commits.is_accepted(self.config.profile, existing(group), by)
+        return commits.is_accepted(variant_of(self.config.profile), existing(group), by)
 
     def _commit(self, number: int, group: GroupState, member: Client) -> Iterator[Outcome]:
         if member.owned and clients.has_its_generation(member):

@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from fencepost.protocol.profile import Profile
-
 from ..explore.interface import Outcome
 from ..offsets.checks import AnyGroup, Committer, may_commit
+from ..variant import Variant
 
 COMMITS: Final = "ClientCommits"
 _VERSION: Final = 10
@@ -29,9 +28,9 @@ def committer(member_id: str, instance: str, epoch: int, *partitions: tuple[byte
     return Committer(member_id, instance or None, epoch, _VERSION, False, partitions)
 
 
-def is_accepted(profile: Profile, group: AnyGroup, by: Committer) -> bool:
+def is_accepted(variant: Variant, group: AnyGroup, by: Committer) -> bool:
     """Return whether the commit, sent now, would be accepted (O-COMMIT-25 to 28, O-COMMIT-30 to 33)."""
-    return may_commit(profile, group, by).error is None
+    return may_commit(variant, group, by).error is None
 
 
 def outcomes(name: str, taken: Iterable[bool]) -> Iterator[Outcome]:

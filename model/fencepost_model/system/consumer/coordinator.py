@@ -68,13 +68,11 @@ class Coordinator:
             group_consumer_assignors=(config.assignor,),
             group_consumer_assignment_interval_ms=INTERVAL_MS if config.interval else 0,
         )
-        self._profile = config.profile
         self._model = ConsumerGroupModel(self.settings, config.profile)
+        self._variant = self._model.variant
         self._translation = Translation(config.partitions)
         self._known: dict[tuple[Hard, bool, Heartbeat, int], tuple[Successor, ...]] = {}
         self._interval = config.interval
-        self._loses_timers = config.profile.fault_failed_append_loses_timers
-        self._keeps_target_epoch = config.profile.old_emptied_group_keeps_target_epoch
 
     def _run(self, hard: Hard, blocked: bool, step: Step, existing: int) -> Iterator[Successor]:
         group = self._translation.group(hard, blocked)
@@ -123,7 +121,7 @@ class Coordinator:
     def accepts_commit(self, hard: Hard, member_id: str, instance: str, epoch: int, partition: str) -> bool:
         """Return whether a commit with this epoch would be accepted for the partition (O-COMMIT-30 to 33)."""
         by = commits.committer(member_id, instance, epoch, self._translation.place(partition))
-        return commits.is_accepted(self._profile, self._translation.group(hard, False), by)
+        return commits.is_accepted(self._variant, self._translation.group(hard, False), by)
 
     def expire_session(self, group: Group, member_id: str, existing: int) -> Result:
         """Expire a session timer (M-TMR-01, M-LEAVE-07)."""
@@ -142,7 +140,7 @@ class Coordinator:
     def is_unassigned(self, hard: Hard) -> bool:
         """Return whether no interval runs, because the group has no members and no target was computed since
         (M-LEAVE-08). A new group is the same."""
-        return not hard.members and not self._keeps_target_epoch
+        return not hard.members and self._variant.consumer.empty_group_reaches_target
 
     def load(self, hard: Hard, blocked: bool) -> Group:
         """Load the group (F-LOAD-01, F-LOAD-05, M-TMR-01, M-TMR-02). The clock decides whether the interval runs; in an
@@ -153,7 +151,7 @@ class Coordinator:
 
     def revert(self, before: Group, after: Group) -> Group:
         """Return the group after a refused append: as before (INV-ATOM-01); in Kafka the new timers stay (M-HB-13)."""
-        if not self._loses_timers:
+        if self._variant.classic.restores_timers:
             return before
         known = frozenset(name for name, _ in before.hard.members)
         return Group(before.hard, after.rebalance_timers, after.session_timers & known, before.blocked)

@@ -18,6 +18,7 @@ from ...consumer.state import ConsumerGroup
 from ...explore.graph import Graph
 from ...tlc.dump import LabelledGraph, ValueNumbers
 from ...tlc.values import TlaValue, function, record
+from ...variant import variant_of
 from .. import abstraction as classic
 from ..consumer import abstraction as consumer
 from ..consumer import state as consumer_state
@@ -103,7 +104,7 @@ def subscriptions(group: Group | ConsumerGroup) -> TlaValue:
 
 def log_value(translation: Translation, log: Log) -> TlaValue:
     """Return the replicated state, as a coordinator would load it."""
-    group = (load_groups(INTENDED, log) or {}).get(GROUP_ID)
+    group = (load_groups(variant_of(INTENDED), log) or {}).get(GROUP_ID)
     if isinstance(group, ConsumerGroup):
         logged, hard = FIRST_RECORD, translation.hard(group)
     else:

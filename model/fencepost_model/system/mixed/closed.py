@@ -14,6 +14,7 @@ from fencepost.protocol.events import TimerKind
 
 from ...explore.interface import Action, Label, Outcome, Permutation, Properties, State, Value, View
 from ...offsets.checks import AnyGroup
+from ...variant import variant_of
 from .. import client as classic_clients
 from .. import commits
 from ..consumer.state import Heartbeat
@@ -252,7 +253,7 @@ class MixedSystem:
         epoch = process.classic.generation if process.runs_classic else process.consumer.epoch
         place = (TOPIC_ID, self.config.partitions.index(partition))
         by = commits.committer(process.member_id, self.config.instance(number), epoch, place)
-        return commits.is_accepted(self.config.profile, group, by)
+        return commits.is_accepted(variant_of(self.config.profile), group, by)
 
     def _commit(self, number: int, group: AnyGroup, process: Process) -> Iterator[Outcome]:
         if self.sends_commits(process):

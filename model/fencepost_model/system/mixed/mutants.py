@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from fencepost.protocol.profile import Profile
 from fencepost.protocol.records import GroupMetadataValue
 from fencepost.protocol.settings import MigrationPolicy
 
@@ -21,6 +20,7 @@ from ...mixed import join as joining
 from ...mixed.embedded import Wanted
 from ...offsets import checks
 from ...offsets.checks import Checked, Committer
+from ...variant import Variant
 from ..values import SyncReply, SyncRequest
 from . import client
 from .coordinator import Coordinator, Done
@@ -139,9 +139,9 @@ def _any_epoch_may_commit() -> Patches:
     """Every member of a consumer group may commit (O-COMMIT-32)."""
     original = checks._consumer
 
-    def checked(profile: Profile, group: ConsumerGroup, by: Committer) -> Checked:
+    def checked(variant: Variant, group: ConsumerGroup, by: Committer) -> Checked:
         member = group.member(by.member_id)
-        return original(profile, group, by if member is None else by._replace(epoch=member.epoch))
+        return original(variant, group, by if member is None else by._replace(epoch=member.epoch))
 
     return [(checks, "_consumer", checked)]
 

@@ -32,6 +32,7 @@ from ...offsets.fetch import fetch, question
 from ...offsets.rows import Row
 from ...offsets.state import Offsets, replay
 from ...offsets.topics import sifted
+from ...variant import variant_of
 from .config import OffsetsConfig
 from .kept import GROUP, MISSING, TOPIC, Entry, entries, entry, numbered, place, tag
 from .state import Decision, Request
@@ -103,7 +104,7 @@ class Machine:
         version = TXN_VERSION if request.api == "TxnCommit" else COMMIT_VERSION
         asked = sifted(self.image, body, version, NOBODY).asked
         group = self.group(decision)
-        done = commit(self.settings, self.config.profile, group, body, asked, version=version, now=NOW)
+        done = commit(self.settings, variant_of(self.config.profile), group, body, asked, version=version, now=NOW)
         return done.error.name if done.error is not None else self._after(offsets, done.records)
 
     def _fetch(self, decision: Decision, number: int, request: Request, offsets: Offsets) -> Entry | str:
@@ -113,7 +114,7 @@ class Machine:
             GROUP, member_id=self.config.holders[number], member_epoch=request.epoch, topics=(topic,)
         )
         answer = fetch(
-            self.config.profile,
+            variant_of(self.config.profile),
             self.image,
             self.group(decision),
             offsets,

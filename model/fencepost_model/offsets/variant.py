@@ -1,0 +1,62 @@
+"""The rules of offsets that a profile can change; see ``differences``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.events import Topic
+
+from ..differences import checked, rule
+from . import releases as kafka
+from .clean import belongs_to_topic
+from .state import Place, Stored
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsVariant:
+    """The intended rules, as the defaults."""
+
+    group_needs_record: bool = rule(
+        True,
+        "O-COMMIT-39",
+        "O-COMMIT-20",
+        "O-COMMIT-43",
+        says="a commit without an accepted partition creates no group",
+    )
+    group_waits_for_records: bool = rule(
+        True,
+        "F-REPLAY-04",
+        "F-REPLAY-06",
+        says="offsets in the log create a group only if the whole log has no record of one",
+    )
+    stores_topic_ids: bool = rule(True, "O-COMMIT-14", "V-02", says="an offset is stored with its topic's id")
+    transactions_store_topic_ids: bool = rule(
+        True, "O-TXN-12", "V-129", says="an offset of a transaction is stored with its topic's id"
+    )
+    expiring_offset_has_topic_id: bool = rule(
+        False, "O-COMMIT-14", "F-REC-20", says="an offset with an expiry time has no topic id, as in its record"
+    )
+    fetch_without_member: ErrorCode = rule(
+        ErrorCode.UNKNOWN_MEMBER_ID, "O-FETCH-05", says="the error for a fetch with an epoch and without a member id"
+    )
+    belongs_to_topic: Callable[[Topic, Place, Stored], bool] = rule(
+        belongs_to_topic, "O-EXP-23", "V-57", says="a deleted topic takes the offsets with its id, or without one"
+    )
+
+
+#: what each switch of a profile changes
+DIFFERENCES: Final = checked(
+    OffsetsVariant,
+    {
+        "fault_refused_commit_leaves_group": {"group_needs_record": False},
+        "fault_fetch_without_member_fails": {"fetch_without_member": ErrorCode.UNKNOWN_SERVER_ERROR},
+        "fault_expiring_offset_keeps_topic_id": {"expiring_offset_has_topic_id": True},
+        "fault_loaded_offset_makes_group": {"group_waits_for_records": False},
+        "old_no_topic_ids": {"stores_topic_ids": False},
+        "old_transactions_without_topic_ids": {"transactions_store_topic_ids": False},
+        "old_partitions_deleted": {"belongs_to_topic": kafka.has_partition},
+    },
+)
