@@ -176,7 +176,7 @@ def _sync(d: MemberDraft, sent: InFlight, body: SyncGroupResponse) -> None:
         d.rule("K-ERR-03")
         d.forget_coordinator()
         retriable = True
-    elif error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and not d.config.profile.fault_sync_load_is_thrown:
+    elif error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and d.variant.retries_sync_while_loading:
         d.rule("K-ERR-02")
         retriable = True
     elif error in (

@@ -10,6 +10,7 @@ from .base import AnyDraft
 from .inputs import CloseOption, Partition
 from .outputs import AskMetadata, Callback, MemberRequest, Raise, Send
 from .state import NO_GENERATION, Generation, InFlight, Joined, MemberConfig, MemberState
+from .variant import MemberVariant
 
 
 class Thrown(Exception):
@@ -19,12 +20,15 @@ class Thrown(Exception):
 class MemberDraft(AnyDraft[MemberState]):
     """A classic member's draft. ``throws`` names the listeners that throw in this input (K-CB-09)."""
 
-    __slots__ = ("config", "throws")
+    __slots__ = ("config", "throws", "variant")
     table = MEMBER_TABLE
 
-    def __init__(self, config: MemberConfig, state: MemberState, throws: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, config: MemberConfig, variant: MemberVariant, state: MemberState, throws: frozenset[str] = frozenset()
+    ) -> None:
         super().__init__(state)
         self.config = config
+        self.variant = variant
         self.throws = throws
 
     # ---- requests -----------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from fencepost.protocol.messages import HeartbeatRequest
 
+from ..differences import varied
 from ..machines import M_COMPLETING, M_STABLE
 from .answers import answered
 from .draft import MemberDraft, Thrown
@@ -31,6 +32,7 @@ from .inputs import (
 from .outputs import Commit, MemberOutput
 from .rejoin import ensure_coordinator, found, poll
 from .state import MemberConfig, MemberState
+from .variant import DIFFERENCES, MemberVariant
 
 
 class MemberSuccessor(NamedTuple):
@@ -47,6 +49,7 @@ class MemberModel:
 
     def __init__(self, config: MemberConfig) -> None:
         self.config = config
+        self.variant = varied(MemberVariant(), DIFFERENCES, config.profile)
 
     def initial(self) -> MemberState:
         """Return the state of a new consumer."""
@@ -60,7 +63,7 @@ class MemberModel:
         """Return the result, always exactly one. Raises ValueError for an input that cannot happen in this state."""
         if state.closed and not isinstance(step, Answer):
             raise ValueError("the consumer is closed")
-        d = MemberDraft(self.config, state, step.throws if isinstance(step, Poll) else frozenset())
+        d = MemberDraft(self.config, self.variant, state, step.throws if isinstance(step, Poll) else frozenset())
         with suppress(Thrown):
             self._take(d, step)
         return (MemberSuccessor("", d.now, tuple(d.outputs), tuple(d.rules)),)

@@ -37,7 +37,7 @@ def handle_answer(d: ClientDraft, answer: HeartbeatAnswered) -> None:
     if request in now.late:
         d.set(late=now.late - {request})
         d.rule("N-HB-11")
-        if not d.config.profile.fault_late_heartbeat_counts:
+        if not d.variant.late_answers_count:
             return
         d.set(late=d.now.late | ({now.in_flight} if now.in_flight is not None else set()))
         # An answer ends the leave if it says that the member is not in the group.
@@ -53,25 +53,26 @@ def handle_answer(d: ClientDraft, answer: HeartbeatAnswered) -> None:
     d.rule("N-HB-04")
     d.set(sent_fields=SentFields(), failing=True, due=False)
     before = d.now.state
-    if not (leave_request or before == UNSUBSCRIBED) or error in (*_GONE, *_FENCED) or _counts(d, error):
+    if (
+        not (leave_request or before == UNSUBSCRIBED)
+        or error in (*_GONE, *_FENCED)
+        or d.variant.counts_after_leave(d, error)
+    ):
         _bad(d, error, parting=leave_request)
     if before == FENCED and error in _FENCED:
         d.give_up("lost", "fenced")  # N-HB-11: only a late answer can tell a fenced member this
 
 
-def _counts(d: ClientDraft, error: ErrorCode) -> bool:
-    """Return whether the answer to a leave does more than end it (N-TR-08, N-ERR-05)."""
-    if not d.config.profile.fault_leave_answer_is_fatal:
-        return False
-    gone = error is ErrorCode.GROUP_ID_NOT_FOUND and d.now.state == UNSUBSCRIBED
-    return not gone or d.config.profile.old_leave_without_group_is_fatal
+def counts_after_leave(d: ClientDraft, error: ErrorCode) -> bool:
+    """Return whether the answer to a leave does more than end it (N-TR-08, N-ERR-05): it does not."""
+    return False
 
 
 def _good(d: ClientDraft, body: ConsumerGroupHeartbeatResponse) -> None:
     d.rule("N-HB-10")
     if d.now.state not in (*IN_GROUP, PREPARE_LEAVING):
         return
-    if body.member_epoch < 0 and not d.config.profile.old_negative_epoch_adopted:
+    if body.member_epoch < 0 and not d.variant.adopts_negative_epoch:
         return
     d.set(epoch=body.member_epoch)
     if body.member_epoch != 0:
@@ -96,7 +97,7 @@ def _bad(d: ClientDraft, error: ErrorCode, *, parting: bool) -> None:
     if error in _GONE:
         d.rule("N-ERR-01")
         d.set(failing=False, due=True)
-        if d.config.profile.fault_late_heartbeat_counts:
+        if d.variant.late_answers_count:
             d.set(coordinator=False)  # N-HB-11: other requests to it may still be answered
         else:
             d.forget_coordinator()

@@ -28,7 +28,7 @@ def _one(d: ClientDraft) -> bool:
         return reconcile(d, polled=False)
     if now.state == LEAVING:
         remains = now.option is CloseOption.REMAIN_IN_GROUP and d.config.instance_id is None and not now.expired
-        if remains and now.in_flight is not None and d.config.profile.fault_remaining_member_leaves:
+        if remains and now.in_flight is not None and not d.variant.remaining_member_is_silent:
             d.rule("N-HB-09")  # it leaves as others acknowledge: with nothing in flight (N-HB-06)
             return reconcile(d, polled=False)
         leave(d)
@@ -36,7 +36,7 @@ def _one(d: ClientDraft) -> bool:
     if now.state == ACKNOWLEDGING and now.in_flight is None:
         heartbeat(d)
         return True
-    held = now.failing and not d.config.profile.fault_joining_skips_backoff  # N-ERR-03
+    held = now.failing and d.variant.joining_waits_for_backoff  # N-ERR-03
     if now.state == JOINING and now.in_flight is None and not held:
         heartbeat(d)
         return True
@@ -80,7 +80,7 @@ def _body(d: ClientDraft) -> ConsumerGroupHeartbeatRequest:
         d.rule("N-HB-03")
         rows: dict[bytes, list[int]] = {}
         all_of_it = now.current.partitions if now.current else frozenset()
-        if now.epoch >= 0 and not config.profile.fault_untold_partitions_unreported:
+        if now.epoch >= 0 and d.variant.reports_untold_partitions:
             # Partitions that the member may own before the answer: a gap in the list would give them away.
             all_of_it |= now.had | (now.target.partitions if now.target else frozenset())
             if now.work is not None and not now.work.stale:
@@ -95,7 +95,7 @@ def _body(d: ClientDraft) -> ConsumerGroupHeartbeatRequest:
         member_id=config.member_id,
         member_epoch=now.epoch,
         instance_id=config.instance_id,
-        rack_id=config.rack_id if joining and not config.profile.old_no_rack_in_heartbeats else None,
+        rack_id=config.rack_id if joining and d.variant.sends_rack else None,
         rebalance_timeout_ms=config.rebalance_timeout_ms if joining or not sent_fields.timeout else -1,
         subscribed_topic_names=topics,
         subscribed_topic_regex=regex,
@@ -115,8 +115,7 @@ def leave(d: ClientDraft) -> None:
     """Send the leave heartbeat, unless the option says to remain silently (N-TR-08, N-HB-09)."""
     d.rule("N-TR-08", "N-HB-09")
     static, remain = d.config.instance_id is not None, d.now.option is CloseOption.REMAIN_IN_GROUP
-    profile = d.config.profile
-    silent = profile.old_static_remains_silently if static else not profile.fault_remaining_member_leaves
+    silent = d.variant.remaining_static_is_silent if static else d.variant.remaining_member_is_silent
     if remain and silent and not d.now.expired:
         d.transition("left")
         d.left()
@@ -167,20 +166,18 @@ def reconcile(d: ClientDraft, *, polled: bool) -> bool:
     resolved = frozenset(each for each in now.target.partitions if each[0] in found)
     local = Local(now.target.epoch, resolved)
     wanted = frozenset((found[topic], partition) for topic, partition in resolved)
-    profile = d.config.profile
-    has_it = now.owned == wanted or profile.fault_failed_assignment_stays
+    has_it = now.owned == wanted or not d.variant.repairs_failed_assignment
     if now.current is not None and now.current.partitions == resolved and has_it:
         d.rule("N-REC-03")
-        if now.current == local and not profile.fault_part_acknowledged_again:
+        if now.current == local and d.variant.acknowledges_part_once:
             return False
         d.set(current=local)
-        if not profile.fault_revocation_mark_stays:
-            d.set(blocked=frozenset())
+        d.unblock()
         d.transition("reconciled")
         return True
     gone = now.owned - wanted
     if not polled:
-        may = not d.config.auto_commit and (d.config.profile.old_background_revokes or not gone)
+        may = not d.config.auto_commit and (d.variant.background_revokes or not gone)
         if not may:
             return False
     d.rule("N-REC-01")
@@ -245,7 +242,7 @@ def assign(d: ClientDraft) -> None:
         return
     d.set(work=work._replace(stage="assign"))
     added = work.names - d.now.owned
-    if d.config.profile.old_background_replaces_assignment:
+    if not d.variant.poll_replaces_assignment:
         replace(d)
         if not d.config.listens:
             d.adopt()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...machines import FENCED, PREPARE_LEAVING, STALE, UNSUBSCRIBED
-from ..inputs import Close, CloseOption
+from ..inputs import Close, CloseOption, Partition
 from ..outputs import Callback, Commit, Raise, Returns
 from . import background
 from .draft import ClientDraft
@@ -61,13 +61,13 @@ def _run_tasks(d: ClientDraft) -> None:
             _threw(d, task.error)
         elif task.reason != "assign":
             _call(d, task)
-        elif d.now.call == "unsubscribe" and not d.config.profile.old_background_replaces_assignment:
+        elif d.now.call == "unsubscribe" and d.variant.poll_replaces_assignment:
             d.set(work=None)  # N-TR-07: a leaving member takes no new partitions
-        elif d.now.work is None or (d.aborted and not d.config.profile.fault_queued_callback_survives):
+        elif d.now.work is None or (d.aborted and d.variant.aborted_calls_nothing):
             d.rule("N-REC-05")
             d.set(work=None)
         else:
-            if not d.config.profile.old_background_replaces_assignment:
+            if d.variant.poll_replaces_assignment:
                 background.replace(d)
             if d.config.listens:
                 _call(d, task)
@@ -138,7 +138,7 @@ def unsubscribe(d: ClientDraft) -> None:
 def close(d: ClientDraft, step: Close) -> None:
     """Close the consumer (N-CLOSE-01)."""
     d.rule("N-CLOSE-01")
-    option = CloseOption.DEFAULT if d.config.profile.old_no_close_options else step.option
+    option = step.option if d.variant.has_close_options else CloseOption.DEFAULT
     d.set(call="close", option=option, closed=True)
     if d.config.auto_commit and d.now.owned and d.now.coordinator:
         request = d.number()
@@ -152,14 +152,16 @@ def close_committed(d: ClientDraft) -> None:
     """After the last commit, call the listener from the application's thread, whatever the background had asked for,
     then ask for the leave."""
     d.set(close_commit=None, queue=(), batch=())
-    now = d.now
-    gone, member = (now.owned, now.epoch > 0)
-    if d.config.profile.fault_close_tells_again:
-        gone, member = (now.app_owned, now.in_since)
+    gone, member = d.variant.given_up_at_close(d)
     if gone and d.config.listens:
         _call(d, Task("revoked" if member else "lost", gone, "close"))
     else:
         _leave(d)
+
+
+def given_up_at_close(d: ClientDraft) -> tuple[frozenset[Partition], bool]:
+    """Return the partitions that a close gives up, and whether as a member, else as lost."""
+    return d.now.owned, d.now.epoch > 0
 
 
 def _leave(d: ClientDraft, *, began: bool = False) -> None:

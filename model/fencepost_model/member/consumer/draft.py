@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ...machines import FATAL, FENCED, IN_GROUP, RECONCILING, STALE, UNSUBSCRIBED
 from ...table import CONSUMER_CLIENT_TABLE
 from ..base import AnyDraft
 from .state import ClientConfig, ClientState, SentFields, Task
+
+if TYPE_CHECKING:
+    from .variant import ClientVariant
 
 
 class ClientDraft(AnyDraft[ClientState]):
     """A KIP-848 member's draft. ``ignored``: an unsubscribe has ignored an error, and now waits for the leave
     (N-TR-07)."""
 
-    __slots__ = ("config", "ignored")
+    __slots__ = ("config", "ignored", "variant")
     table = CONSUMER_CLIENT_TABLE
 
-    def __init__(self, config: ClientConfig, state: ClientState) -> None:
+    def __init__(self, config: ClientConfig, variant: ClientVariant, state: ClientState) -> None:
         super().__init__(state)
         self.config = config
+        self.variant = variant
         self.ignored = False
 
     @property
@@ -50,9 +56,13 @@ class ClientDraft(AnyDraft[ClientState]):
         assert work is not None
         self.rule("N-REC-08")
         self.set(current=work.local, fresh=frozenset(), work=None)
-        if not self.config.profile.fault_revocation_mark_stays:
-            self.set(blocked=frozenset())  # N-REC-11
+        self.unblock()
         self.transition("reconciled")
+
+    def unblock(self) -> None:
+        """End the marks of revocation, with the reconciliation that has set them (N-REC-11)."""
+        if self.variant.revocation_mark_ends:
+            self.set(blocked=frozenset())
 
     @property
     def aborted(self) -> bool:
@@ -72,18 +82,10 @@ class ClientDraft(AnyDraft[ClientState]):
 
     def give_up(self, call: str, reason: str) -> bool:
         """Queue a listener call for all owned partitions. Returns False if there is nothing to report."""
-        if not self.config.profile.fault_queued_callback_survives:
-            self.rule("INV-CL-01")  # an aborted reconciliation calls no listener
-            kept = [task for task in self.now.queue if task.reason not in ("revoke", "assign")]
-            later = [task for task in self.now.batch if task.reason not in ("revoke", "assign")]
-            self.set(queue=tuple(kept), batch=tuple(later))
-            running, work = self.now.running, self.now.work
-            here = running is not None and running.reason in ("revoke", "assign")
-            if work is not None and work.stage in ("revoke", "assign") and not here:
-                self.set(work=None)
+        self.variant.drop_callbacks(self)
         if not self.now.owned or not self.config.listens:
             return False
-        if call == "revoked" or not self.config.profile.old_fenced_member_fetches:
+        if call == "revoked" or self.variant.fenced_member_stops_fetching:
             self.set(blocked=self.now.owned)  # N-TR-06, N-TR-07
         self.set(queue=(*self.now.queue, Task(call, self.now.owned, reason)))
         return True
@@ -101,7 +103,7 @@ class ClientDraft(AnyDraft[ClientState]):
 
     def lose_everything(self) -> None:
         """Lose the connection, and with it all requests in flight, to this coordinator or another (N-ERR-06)."""
-        now, counts = self.now, self.config.profile.fault_late_heartbeat_counts
+        now, counts = self.now, self.variant.late_answers_count
         if now.in_flight is not None or (counts and now.late):
             self.set(sent_fields=SentFields(), failing=True, due=False)
         if now.leave_request is not None or (counts and now.late and now.state == UNSUBSCRIBED):
@@ -128,3 +130,15 @@ class ClientDraft(AnyDraft[ClientState]):
             self.left()
         elif not self.give_up("lost", "fatal"):
             self.release()
+
+
+def drop_callbacks(d: ClientDraft) -> None:
+    """Drop the queued callbacks of the reconciliation, which is aborted (INV-CL-01)."""
+    d.rule("INV-CL-01")
+    kept = [task for task in d.now.queue if task.reason not in ("revoke", "assign")]
+    later = [task for task in d.now.batch if task.reason not in ("revoke", "assign")]
+    d.set(queue=tuple(kept), batch=tuple(later))
+    running, work = d.now.running, d.now.work
+    here = running is not None and running.reason in ("revoke", "assign")
+    if work is not None and work.stage in ("revoke", "assign") and not here:
+        d.set(work=None)

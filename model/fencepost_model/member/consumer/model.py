@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from fencepost.protocol.errors import ErrorCode
 
+from ...differences import varied
 from ...machines import IN_GROUP, PREPARE_LEAVING
 from ..inputs import Close, CoordinatorFound, HeartbeatDue, Poll, PollExpired, Subscribe, Unsubscribe
 from ..outputs import MemberOutput
@@ -28,6 +29,7 @@ from .inputs import (
     TopicsKnown,
 )
 from .state import ClientConfig, ClientState
+from .variant import DIFFERENCES, ClientVariant
 
 
 class ClientSuccessor(NamedTuple):
@@ -44,6 +46,7 @@ class ClientModel:
 
     def __init__(self, config: ClientConfig) -> None:
         self.config = config
+        self.variant = varied(ClientVariant(), DIFFERENCES, config.profile)
 
     def initial(self) -> ClientState:
         """Return the state of a new consumer."""
@@ -61,7 +64,7 @@ class ClientModel:
         """Return the result, always exactly one. Raises ValueError for an input that cannot happen in this state."""
         if isinstance(step, Poll | Subscribe | SubscribeRegex | Unsubscribe | Close) and (state.call or state.closed):
             raise ValueError("the consumer is closed or in another call")
-        d = ClientDraft(self.config, state)
+        d = ClientDraft(self.config, self.variant, state)
         self._take(d, step)
         background.run(d)
         calls.settle(d)
