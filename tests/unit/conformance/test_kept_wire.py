@@ -425,3 +425,14 @@ def test_an_assignor_that_fails_on_a_partition_that_came_late_is_undecided() -> 
     assert verdict(trace).outcome == "undecided"
     (refusal,) = verdict(without(trace, 1, 9)).refusals  # the Metadata that lacked the topics
     assert refusal.rules == ("M-HB-12",)
+
+
+def test_an_overlap_leaves_the_subscription_unknown() -> None:
+    """M-REC-25: two requests that overlap subscribe to different expressions. The next one with either of them may
+    change the subscription, so the member revokes at its epoch, and need not move to another."""
+    trace = kept("subscription-unknown-after-an-overlap")
+    assert verdict(trace).outcome == "accepted"
+    joins, theirs, mine, others = trace.lines[:2], trace.lines[3:5], trace.lines[2:6:3], trace.lines[6:]
+    apart = [line.model_copy(update={"at_ms": 4_000 + at}) for at, line in enumerate((*theirs, *mine))]
+    (refusal,) = verdict(replace(trace, lines=(*joins, *apart, *others), numbers=())).refusals
+    assert refusal.rules == ("M-REC-04", "M-REC-20")

@@ -189,7 +189,7 @@ def _accepted(
             raise Wrong(op, f"an epoch from {before.floor} on", "M-REC-22", "M-TGT-01", field="member_epoch")
     elif member is None:
         return
-    changed = _subscribe(member, body)
+    changed = _subscribe(member, body, alone=before.alone)
     member.regex_known = member.regex_known and before.alone  # else another request's regex may apply
     if member.classic:  # what it holds is unknown until it has synced, and so is whether it replaces itself (X-UP-13)
         member.changes_protocol()
@@ -294,17 +294,18 @@ def _is_replaced(known: Knowledge, holder: Member) -> bool:
     return holder.away and kept and not holder.open and not holder.claims
 
 
-def _subscribe(member: Member, body: ConsumerGroupHeartbeatRequest) -> bool:
-    """Take over the subscription of the request (M-HB-01). True if it may have changed."""
+def _subscribe(member: Member, body: ConsumerGroupHeartbeatRequest, *, alone: bool) -> bool:
+    """Take over the subscription of the request (M-HB-01); it is unknown afterwards if a request that is not ``alone``
+    changes it, because another one may apply last. True if it may have changed."""
     changed = member.names is None
     if body.subscribed_topic_names is not None:
         names = frozenset(body.subscribed_topic_names)
         changed = changed or names != member.names
-        member.names = names
+        member.names = names if alone or names == member.names else None
     if body.subscribed_topic_regex is not None:
         regex = body.subscribed_topic_regex or None
-        changed = changed or regex != member.regex
-        member.regex, member.regex_known = regex, True
+        changed = changed or regex != member.regex or not member.regex_known
+        member.regex, member.regex_known = regex, alone
     if body.rebalance_timeout_ms != -1:
         member.rebalance_ms = body.rebalance_timeout_ms
     return changed
