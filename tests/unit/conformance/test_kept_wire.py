@@ -436,3 +436,18 @@ def test_an_overlap_leaves_the_subscription_unknown() -> None:
     apart = [line.model_copy(update={"at_ms": 4_000 + at}) for at, line in enumerate((*theirs, *mine))]
     (refusal,) = verdict(replace(trace, lines=(*joins, *apart, *others), numbers=())).refusals
     assert refusal.rules == ("M-REC-04", "M-REC-20")
+
+
+def test_a_replaced_member_has_lost_its_instance_id() -> None:
+    """X-JOIN-06, X-SYNC-01: a static classic member was replaced, and its member id joins again without the instance
+    id. A request with both is fenced, since the instance id is another member's."""
+    trace = kept("replaced-member-rejoins-without-its-instance-id")
+    assert verdict(trace).outcome == "accepted"
+    without_instance = edited(
+        trace,
+        lambda line: (
+            body_with(line, '"static-0"', "null") if isinstance(line, SentLine) and line.connection == 11 else line
+        ),
+    )
+    (refusal,) = verdict(without_instance).refusals
+    assert refusal.rules == ("X-HB-01",)

@@ -269,7 +269,7 @@ def _member_part(
         if before.alone and (answered or error is E.ILLEGAL_GENERATION):
             raise Wrong(op, "UNKNOWN_MEMBER_ID", "X-HB-01", "X-SYNC-01", "X-SYNC-02")
         return
-    itself = body.group_instance_id in (None, member.instance)
+    itself = body.group_instance_id is None or (body.group_instance_id == member.instance and not member.claims)
     inside = known.stays(op, member) and itself and not known.may_convert(op, body.member_id)
     if error is E.UNKNOWN_MEMBER_ID:
         if inside:
