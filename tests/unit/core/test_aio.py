@@ -1,4 +1,4 @@
-"""The asyncio driver: real timers (short ones), a store that may fail, and the example."""
+"""The asyncio driver in virtual time: timers, a store that may fail, and the example."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import asyncio
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -23,6 +23,7 @@ from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 from fencepost.store import MemoryStore
+from fencepost_conformance.generate.virtual.loop import VirtualLoop, run
 
 ROOT = Path(__file__).parents[3]
 QUICK = Settings(group_min_session_timeout_ms=10, group_initial_rebalance_delay_ms=20)
@@ -56,7 +57,10 @@ def play(scene: Callable[[GroupBroker], Awaitable[None]], store: MemoryStore | N
         async with asyncio.timeout(30), GroupBroker(store or MemoryStore(), QUICK) as groups:
             await scene(groups)
 
-    asyncio.run(main())
+    ran = run(main(), Random(1))
+    if ran.failure is not None:
+        raise ran.failure
+    assert (ran.leaked, ran.unhandled) == ((), ())
 
 
 async def member(groups: GroupBroker, share: bytes = b"all") -> str:
@@ -134,7 +138,9 @@ def test_a_timer_that_was_set_again_while_it_waited_its_turn_does_not_fire() -> 
         joined = await groups.join(join(given, session=200))
         await groups.sync(sync(joined.member_id, 1, b"all"))
         beat = asyncio.create_task(groups.heartbeat(m.HeartbeatRequest("g", generation_id=1, member_id=given)))
-        time.sleep(0.3)  # the loop sees both at the same time
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, VirtualLoop)
+        loop.advance(0.3)  # the loop sees both at the same time
         assert (await beat).error_code is ErrorCode.NONE
         await asyncio.sleep(0)
         view = groups.view("g")

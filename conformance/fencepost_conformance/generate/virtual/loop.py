@@ -69,6 +69,10 @@ class VirtualLoop(async_solipsism.EventLoop):  # type: ignore[misc]  # the packa
         self._selector = _Selector(self._selector.clock)
         self._random = random
 
+    def advance(self, seconds: float) -> None:
+        """Let time pass while a callback runs, as a callback does that takes long."""
+        self._selector.clock.advance(seconds)
+
     async def create_connection(
         self, factory: Any, host: Any = None, port: Any = None, *, ssl: Any = None, sock: Any = None, **more: Any
     ) -> Any:
