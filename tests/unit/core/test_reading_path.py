@@ -161,8 +161,8 @@ def path_of(request: type, scenes: Callable[[Reader], None], monkeypatch: pytest
     ("request_type", "scenes", "most_files", "most_returns"),
     [
         pytest.param(ConsumerGroupHeartbeatRequest, heartbeats, 15, 13, id="ConsumerGroupHeartbeat"),
-        pytest.param(JoinGroupRequest, joins, 8, 16, id="JoinGroup"),
-        pytest.param(JoinGroupRequest, joins_of_classic_members, 14, 23, id="JoinGroup to a consumer group"),
+        pytest.param(JoinGroupRequest, joins, 8, 15, id="JoinGroup"),
+        pytest.param(JoinGroupRequest, joins_of_classic_members, 14, 19, id="JoinGroup to a consumer group"),
     ],
 )
 def test_a_reader_stays_in_few_files(

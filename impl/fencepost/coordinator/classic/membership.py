@@ -124,6 +124,19 @@ def supported(step: Step, group: GroupDraft, protocol_type: str, protocols: tupl
     return any(group.support.get(protocol.name, 0) == size for protocol in protocols)
 
 
+def elect_leader(step: Step, group: GroupDraft) -> bool:
+    """Make sure that the leader is a member that has joined; False if no member has (C-JOIN-45)."""
+    if group.leader is None:
+        return False
+    if group.members[group.leader].join is not None:
+        return True
+    joined = [member.member_id for member in group.members.values() if member.join is not None]
+    if not joined:
+        return False
+    group.leader = joined[0] if len(joined) == 1 else step.choices.leader(group.group_id, joined)
+    return True
+
+
 @varies
 def adopt(step: Step, group: GroupDraft) -> None:
     """Elect the protocol of the members; its metadata is not checked (C-JOIN-63)."""

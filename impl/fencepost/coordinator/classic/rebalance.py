@@ -109,7 +109,7 @@ def complete(step: Step, group: GroupDraft) -> None:
     for member in missing:
         membership.remove(step, group, member.member_id)
         step.timers.cancel(TimerKey(TimerKind.SESSION, group.group_id, member.member_id))
-    if group.members and not _elect(step, group):
+    if group.members and not membership.elect_leader(step, group):
         _await_joins(step, group)  # C-JOIN-46: only absent static members are left
         return
     group.generation = next_epoch(group.generation)  # C-ST-21; before anything that can fail (C-ST-27)
@@ -148,19 +148,6 @@ def _answer_all(step: Step, group: GroupDraft) -> None:
         schedule_classic_session_timeout(step, group, member)
     group.pending_sync = frozen_set(group.members)
     step.timers.set(TimerKey(TimerKind.SYNC, group.group_id), group.rebalance_timeout)  # C-TMR-02
-
-
-def _elect(step: Step, group: GroupDraft) -> bool:
-    """Make sure that the leader is a member that has joined; False if no member has (C-JOIN-45)."""
-    if group.leader is None:
-        return False
-    if group.members[group.leader].join is not None:
-        return True
-    joined = [member.member_id for member in group.members.values() if member.join is not None]
-    if not joined:
-        return False
-    group.leader = joined[0] if len(joined) == 1 else step.choices.leader(group.group_id, joined)
-    return True
 
 
 def _delay(step: Step, group: GroupDraft, delay: InitialDelay) -> None:

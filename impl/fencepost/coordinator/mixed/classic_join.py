@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fencepost.protocol.consumer_messages import TopicPartitions
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
 from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError, Subscription, decode_subscription
 from fencepost.protocol.errors import ErrorCode
@@ -58,7 +57,10 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
     found = members.get_or_create_classic_member(group, member_id, instance_id, fresh=fresh)
     old = found.member
     subscription = _subscription(step, body)
-    owned = _owned_by(step, group, body.member_id, subscription)
+    if body.member_id and step.rules.join_generation_checked:  # it must be up to date (X-JOIN-06, X-JOIN-10, X-JOIN-12)
+        owned = confirmed(group.members.get(body.member_id), subscription, step.topics)
+    else:
+        owned = owned_rows(subscription.owned_partitions, step.topics)
     new = _updated(request, body, old, subscription)
     member_records = members.member_records(step, group, found, new)
 
@@ -137,16 +139,6 @@ def _subscription(step: Step, body: JoinGroupRequest) -> Subscription:
             raise InternalError from None
         raise Rejected(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from None  # X-JOIN-09
     return subscription
-
-
-def _owned_by(
-    step: Step, group: ConsumerGroup, member_id: str, subscription: Subscription
-) -> tuple[TopicPartitions, ...] | None:
-    """The partitions that the member claims to own; None if the claim is out of date. A member with an id must be up to
-    date with the group (X-JOIN-06, X-JOIN-10, X-JOIN-12). Raises ``Rejected``."""
-    if member_id and step.rules.join_generation_checked:
-        return confirmed(group.members.get(member_id), subscription, step.topics)
-    return owned_rows(subscription.owned_partitions, step.topics)
 
 
 def _updated(
