@@ -17,7 +17,7 @@ from random import Random
 from typing import Any, Final
 
 from fencepost_conformance.common.addresses import parse_address
-from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.common.errors import BrokerFault, CannotRun
 from fencepost_conformance.common.interruption import listen_to_sigterm
 from fencepost_conformance.judge.server import exhausted, pool, rights, run
 from fencepost_conformance.judge.server.brokers import DEFAULT, OFFSETS_PARTITIONS, Kafka, kafka, served
@@ -29,7 +29,6 @@ from fencepost_conformance.judge.server.rights import Right
 from fencepost_conformance.judge.server.script import OWN
 from fencepost_conformance.judge.server.within import Within, within
 from fencepost_conformance.run.seeds import seed_of_run
-from fencepost_conformance.targets.broker import BrokerFault
 
 _BROKEN: Final = 2
 #: after this many requests a new broker is started, since the logs grow

@@ -16,13 +16,12 @@ from pathlib import Path
 
 from fencepost_conformance.common import repository
 from fencepost_conformance.common.counting import counted
-from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.common.errors import BrokerFault, CannotRun
 from fencepost_conformance.common.interruption import listen_to_sigterm
 from fencepost_conformance.judge.sweep import matrix
 from fencepost_conformance.judge.sweep.brokers import ALL, profile_of, running
 from fencepost_conformance.judge.sweep.run import Outcome, sweep
 from fencepost_conformance.judge.verdict import Tally, Verdict, outcome_of
-from fencepost_conformance.targets.broker import BrokerFault
 
 
 def main(words: Sequence[str]) -> int:

@@ -58,7 +58,7 @@ def expected() -> dict[GroupProtocol, list[Row]]:
 
 def rows_of(cores: int, directory: Path, plans: dict[GroupProtocol, Plan]) -> dict[GroupProtocol, Found]:
     found = {}
-    with started(Place(cores=cores), needs.TRACES) as running:
+    with started(Place(cores=cores), needs.TRACES, light=True) as running:
         for name, plan in plans.items():
             told: list[int] = []
             folder = LocalFolder(directory / name)
@@ -110,7 +110,7 @@ def test_traces_that_were_not_decided_have_neither_passed_nor_failed(
     rows = [replace(row, outcome=lost[row.seed], left="it ended") if row.seed in lost else row for row in rows]
     by_hand = Summary(PLAN.job)
     by_hand.add_all(rows)
-    with started(Place(cores=1), needs.TRACES) as running:
+    with started(Place(cores=1), needs.TRACES, light=True) as running:
         values = as_arrow(rows).to_pylist()
         told = summarise(PLAN, running.session.createDataFrame(values, _SCHEMA), "here")
     assert told == by_hand
@@ -136,7 +136,7 @@ def test_a_target_that_fails_permanently_leaves_the_committed_waves(
         raise PySparkException(f"Job aborted\n{GONE}\n")
 
     monkeypatch.setattr(spark, "check_wave", wave)
-    with started(Place(cores=1), needs.TRACES) as running:
+    with started(Place(cores=1), needs.TRACES, light=True) as running:
         summary = run_spark(running, PLAN, LocalFolder(tmp_path))
     assert (summary.traces, summary.stopped) == (len(first), GONE.partition(": ")[2])
 
@@ -158,7 +158,7 @@ from fencepost_conformance.run.cluster.session import Running, started
 from fencepost_conformance.run.cluster.shipping import Kit
 from fencepost_conformance.run.pipeline.spark import run_spark
 plan = Plan(Job("core", "kafka-4.3", 60), first=5, count=90, chunk=7, wave=40)
-with started(Place(cores=1), needs.TRACES) as running:
+with started(Place(cores=1), needs.TRACES, light=True) as running:
     print(run_spark(running, plan, LocalFolder(Path(sys.argv[1]) / "classic")).traces)
 """
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.common.errors import CannotRun
-from fencepost_conformance.targets.broker import Broker, BrokerFault
+from fencepost_conformance.common.errors import BrokerFault, CannotRun
+from fencepost_conformance.targets.broker import Broker
 from fencepost_conformance.targets.jvm import jars
 from fencepost_conformance.targets.jvm.releases import broker_artifacts
 

@@ -22,6 +22,7 @@ from kio.static.primitive import i16, i32, i32Timedelta
 
 from fencepost.wire.frames import API_KEYS, RequestHeader, framed, read_response, write_request
 
+from ..common.errors import BrokerFault
 from .jvm import jars
 from .jvm.builds import numbers
 from .jvm.releases import broker_artifacts
@@ -37,10 +38,6 @@ _MEMORY: Final = Path("/dev/shm")
 _ROOM: Final = 2 << 30
 #: Any valid cluster id works: 16 bytes in URL-safe base 64.
 CLUSTER_ID = "ZmVuY2Vwb3N0LWNvbmZvcg"
-
-
-class BrokerFault(Exception):
-    """The broker did not start, or died; the message ends with the end of its log."""
 
 
 _SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")

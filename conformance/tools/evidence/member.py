@@ -28,7 +28,8 @@ from fencepost.protocol.profiles import KAFKA_4_4
 from fencepost_conformance.common import repository
 from fencepost_conformance.common.counting import counted
 from fencepost_conformance.common.errors import CannotRun
-from fencepost_conformance.judge.client.judge import Half, Judge, MemberProtocol, protocols, schedule_of
+from fencepost_conformance.judge.client.judge import Judge, protocols, schedule_of
+from fencepost_conformance.judge.client.kinds import Half, MemberProtocol
 from fencepost_conformance.judge.client.schedule import Schedule
 from fencepost_conformance.judge.rulebook.standing import MEMBER_EVIDENCE, evidence_folder
 from fencepost_conformance.run.mutants.catalogue import MUTANTS

@@ -47,6 +47,15 @@ def test_a_reader_that_leaves_changes_neither_output_nor_status(words: list[str]
         assert running.wait(timeout=60) == heard.returncode < 2
 
 
+def test_a_run_without_a_broker_loads_neither_connections_nor_clients() -> None:
+    """They would add 0.3 s of processor time to each start of ``conform``."""
+    heavy = {"kio", "hypothesis", "asyncio", "fencepost.remote", "fencepost_consumer", "fencepost_server"}
+    at_exit = f"import atexit, sys; atexit.register(lambda: print({heavy} & {{*sys.modules}})); "
+    words = ["conform", "--traces", "1", "--workers", "1", "--profile", "intended", "--json"]
+    done = subprocess.run([sys.executable, "-c", at_exit + PROGRAM, *words], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_missing_component_is_reported_before_any_engine_starts(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(build: Build) -> list[str]:

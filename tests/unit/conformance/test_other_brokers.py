@@ -17,11 +17,12 @@ from fencepost.protocol.settings import Settings
 from fencepost.sharding import partition_for
 from fencepost_conformance.cli import main
 from fencepost_conformance.common.addresses import Address
-from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.common.errors import CannotRun, NotOffered
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.generate.wire.asking import CLIENTS, NotOffered, absent_words, offer
+from fencepost_conformance.generate.wire.asking import CLIENTS, offer
 from fencepost_conformance.judge.rows.job import Job
 from fencepost_conformance.run.pipeline import stage
+from fencepost_conformance.show.report.terminal import absent_words
 from fencepost_conformance.traces.api_names import api_name
 from fencepost_conformance.traces.wire.settings import assumed_words, fitting, settle
 

@@ -25,8 +25,9 @@ from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.generate.simulate.broken import Broken
 from fencepost_conformance.judge.checker.verdict import Verdict as Checked
 from fencepost_conformance.judge.client import run as member_run
-from fencepost_conformance.judge.client.judge import Difference, Half
+from fencepost_conformance.judge.client.judge import Difference
 from fencepost_conformance.judge.client.judge import Judged as JudgedSchedule
+from fencepost_conformance.judge.client.kinds import Half
 from fencepost_conformance.judge.compaction.core import Checked as CheckedLoads
 from fencepost_conformance.judge.diff import run as diff_run
 from fencepost_conformance.judge.diff.job import Found

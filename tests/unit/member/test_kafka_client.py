@@ -12,7 +12,8 @@ from fencepost.protocol.profiles import PROFILES
 from fencepost_conformance.cli import main
 from fencepost_conformance.judge.client import consumer_schedule
 from fencepost_conformance.judge.client import schedule as classic_schedule
-from fencepost_conformance.judge.client.judge import MemberProtocol, judge
+from fencepost_conformance.judge.client.judge import judge
+from fencepost_conformance.judge.client.kinds import MemberProtocol
 from fencepost_conformance.judge.client.schedule import Schedule
 from fencepost_conformance.run.mutants.catalogue import MUTANTS
 from fencepost_conformance.run.mutants.mutant import planted

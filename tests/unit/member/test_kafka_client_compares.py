@@ -16,7 +16,8 @@ from fencepost.member.events import FindCoordinator
 from fencepost.protocol import embedded
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.profiles import PROFILES
-from fencepost_conformance.judge.client.judge import Half, Judge, MemberProtocol
+from fencepost_conformance.judge.client.judge import Judge
+from fencepost_conformance.judge.client.kinds import Half, MemberProtocol
 from fencepost_conformance.targets.jvm.builds import Build
 from fencepost_conformance.targets.jvm.releases import NEWEST
 from fencepost_consumer import consumer as whole

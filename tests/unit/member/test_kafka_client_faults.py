@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from fencepost.protocol.profiles import PROFILES
-from fencepost_conformance.judge.client.judge import Judge, MemberProtocol
+from fencepost_conformance.judge.client.judge import Judge
+from fencepost_conformance.judge.client.kinds import MemberProtocol
 from fencepost_conformance.run.mutants.catalogue import MUTANTS
 from fencepost_conformance.run.mutants.mutant import Side, planted
 from fencepost_conformance.targets.jvm.builds import Build

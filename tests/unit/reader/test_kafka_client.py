@@ -4,7 +4,8 @@ import pytest
 
 from fencepost.protocol.profiles import PROFILES
 from fencepost_conformance.judge.client import reading_schedule
-from fencepost_conformance.judge.client.judge import Half, MemberProtocol, judge
+from fencepost_conformance.judge.client.judge import judge
+from fencepost_conformance.judge.client.kinds import Half, MemberProtocol
 from fencepost_conformance.targets.jvm.builds import Build
 from fencepost_conformance.targets.jvm.releases import NEWEST
 

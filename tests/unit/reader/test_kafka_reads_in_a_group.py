@@ -12,7 +12,8 @@ from fencepost.member.events import CommitFinished, Poll, PollPart
 from fencepost.member.subscription import SubscriptionState
 from fencepost.protocol.profiles import PROFILES
 from fencepost_conformance.common.errors import CannotRun
-from fencepost_conformance.judge.client.judge import Half, MemberProtocol, judge
+from fencepost_conformance.judge.client.judge import judge
+from fencepost_conformance.judge.client.kinds import Half, MemberProtocol
 from fencepost_conformance.targets.jvm import clients
 from fencepost_conformance.targets.jvm.builds import Build
 from fencepost_conformance.targets.jvm.releases import NEWEST

@@ -18,9 +18,10 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import KAFKA_4_0, KAFKA_4_4
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.common.errors import CannotRun
-from fencepost_conformance.generate.wire.asking import default_profile, older_words
+from fencepost_conformance.generate.wire.asking import default_profile
 from fencepost_conformance.judge.checker.check import check_trace
 from fencepost_conformance.judge.checker.search import Limits
+from fencepost_conformance.show.report.terminal import older_words
 from fencepost_conformance.targets.registry import parse_target, profile_for
 from fencepost_conformance.traces.files import WireTrace
 from fencepost_conformance.traces.lines import ReceivedLine, SentLine

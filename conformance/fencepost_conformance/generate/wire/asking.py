@@ -18,7 +18,7 @@ from fencepost.work.link import Unsupported
 from fencepost_model.classic.scala import KAFKA_3_9
 
 from ...common.addresses import Address
-from ...common.errors import CannotRun
+from ...common.errors import CannotRun, NotOffered
 from ...traces.api_names import api_name
 from ...traces.wire.questions import Questions
 from ..plan import GroupProtocol
@@ -65,10 +65,6 @@ _TRIES, _AGAIN_S = 200, 0.1
 _NOT_YET: Final = frozenset(
     (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR)
 )
-
-
-class NotOffered(CannotRun):
-    """The broker lacks an API that the clients of a protocol need; another protocol may work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,21 +133,6 @@ def default_profile(told: Ranges) -> str:
     Kafka 3.7 to 3.9 have KIP-848 in early access, and the Scala coordinator by default."""
     early = told.get(_HEARTBEAT) == _EARLY_ACCESS
     return KAFKA_3_9.name if early else NEWEST_KAFKA.name
-
-
-def older_words(profile: str) -> str:
-    """Return a line about the Scala coordinator's profile; empty for any other profile."""
-    if profile != KAFKA_3_9.name:
-        return ""
-    return (
-        f"profile {profile}: judged as the older coordinator, in Scala, the default up to Kafka 3.9 (D-01 to "
-        "D-26); for a 3.9 with group.coordinator.new.enable=true use --profile kafka-4.0"
-    )
-
-
-def absent_words(absent: Sequence[str]) -> str:
-    """Return a line with the APIs that a broker lacks; empty if there are none."""
-    return f"the broker does not offer {', '.join(absent)}: not tested" if absent else ""
 
 
 async def coordinator_of(broker: Questions, group_id: str, where: Address) -> Address:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from types import TracebackType
 from typing import Any, Self
 
@@ -24,25 +23,9 @@ from . import (
     reading_schedule,
     schedule,
 )
+from .kinds import Half, MemberProtocol
 from .outcomes import Outcome
 from .schedule import Schedule
-
-
-class MemberProtocol(StrEnum):
-    """The protocol that a member uses."""
-
-    CLASSIC = "classic"
-    CONSUMER = "consumer"
-
-
-class Half(StrEnum):
-    """The compared half of a client: membership; or positions, records and commits, of manually assigned partitions or
-    of partitions from a group."""
-
-    MEMBER = "member"
-    READER = "reader"
-    GROUP_READER = "group-reader"
-
 
 _SCHEDULES: dict[tuple[Half, MemberProtocol], Callable[[int, int, Profile], Schedule]] = {
     (Half.MEMBER, MemberProtocol.CLASSIC): schedule.schedule,

@@ -15,7 +15,8 @@ from ...targets.jvm.builds import Build
 from ...targets.jvm.process import NoStart, ProcessFault, in_a_line
 from ..rows.check import IN_A_ROW
 from ..verdict import Tally
-from .judge import Difference, Half, Judge, Judged, MemberProtocol
+from .judge import Difference, Judge, Judged
+from .kinds import Half, MemberProtocol
 
 CHUNK = 20
 #: number of differences kept for each group

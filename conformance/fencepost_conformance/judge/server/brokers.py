@@ -18,7 +18,8 @@ from typing import Any, Final
 from fencepost_server.transactions.state import Transaction
 
 from ...common.addresses import Address, parse_address
-from ...targets.broker import Broker, BrokerFault
+from ...common.errors import BrokerFault
+from ...targets.broker import Broker
 from . import exhausted
 from .lines import Place, Tcp
 from .parts import Part

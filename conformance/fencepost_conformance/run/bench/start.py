@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from ...common.errors import CannotRun
-from ...targets.broker import Broker, BrokerFault
+from ...common.errors import BrokerFault, CannotRun
+from ...targets.broker import Broker
 from ...targets.jvm.releases import NEWEST
 from .golang import program
 from .measure import Row

@@ -13,12 +13,11 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 
 from ...common.counting import counted
-from ...common.errors import CannotRun
+from ...common.errors import BrokerFault, CannotRun, NotOffered
 from ...common.interruption import interruptible
 from ...common.nearest import unknown
 from ...generate.plan import GroupProtocol
-from ...generate.wire.asking import NotOffered
-from ...judge.client.judge import Half
+from ...judge.client.kinds import Half
 from ...judge.known import never_met, read_known
 from ...judge.rows.job import CONCURRENCY, Job
 from ...judge.rows.summary import Summary
@@ -26,15 +25,12 @@ from ...judge.verdict import Tally
 from ...show.console import Result, finish, progress
 from ...show.report.files import write_report
 from ...show.report.terminal import WORDS, counts, details, tables
-from ...targets.broker import BrokerFault
 from ...targets.jvm.process import ProcessFault
 from ...targets.registry import absolute, parse_target, profiles_for, tell_build
 from ...traces.profiles import JUDGED
-from ...traces.wire.access import OPTION_HELP as ACCESS_HELP
-from ...traces.wire.settings import OPTION_HELP, given
+from ...traces.wire.settings import ACCESS_HELP, OPTION_HELP, given
 from ..pipeline.engines import Engine, opened
 from ..pipeline.plan import Plan
-from .conform_member import conform_member
 from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
 #: the parts of a group that can be under test
@@ -105,6 +101,8 @@ def conform(  # noqa: PLR0917 — options of a command line
             require_folder(out)
         accepted = {} if known is None else read_known(known)
         seeds = range(seed, seed + traces)
+        from .conform_member import conform_member  # noqa: PLC0415 — the clients are of no use to the other commands
+
         conform_member(
             Half(side), named, profile, protocol, seeds, steps_per_trace, workers, out, accepted, as_json=as_json
         )

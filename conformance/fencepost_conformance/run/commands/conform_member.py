@@ -16,7 +16,8 @@ from ...common.counting import counted
 from ...common.errors import CannotRun
 from ...common.interruption import interruptible
 from ...common.nearest import unknown
-from ...judge.client.judge import Difference, Half, MemberProtocol, protocols
+from ...judge.client.judge import Difference, protocols
+from ...judge.client.kinds import Half, MemberProtocol
 from ...judge.client.run import Found, Job, run
 from ...judge.known import Accepted, never_met
 from ...judge.verdict import Tally, Unsettled, Verdict

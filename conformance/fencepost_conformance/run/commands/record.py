@@ -11,9 +11,8 @@ from ...common.addresses import parse_address
 from ...judge.checker.positions.judge import JUDGED, POSITIONS
 from ...show.console import Result, finish
 from ...traces.recorder.run import record_until_stopped
-from ...traces.wire.access import OPTION_HELP as ACCESS_HELP
 from ...traces.wire.access import read_access
-from ...traces.wire.settings import OPTION_HELP, given, settings_json
+from ...traces.wire.settings import ACCESS_HELP, OPTION_HELP, given, settings_json
 
 
 def record(  # noqa: PLR0917

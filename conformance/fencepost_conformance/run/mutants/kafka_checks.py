@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ...judge.client.judge import Half, MemberProtocol
+from ...judge.client.kinds import Half, MemberProtocol
 from ...judge.client.run import Job, forget, judge_of
 from ...targets.jvm.builds import Build
 from ...targets.jvm.process import ProcessFault

@@ -10,11 +10,10 @@ from pathlib import Path
 
 from fencepost_model.classic.scala import KAFKA_3_9
 
-from ...common.errors import CannotRun
+from ...common.errors import CannotRun, NotOffered
 from ...common.interruption import INTERRUPTED, interruptible
 from ...common.nearest import unknown
 from ...generate.plan import GroupProtocol
-from ...generate.wire.asking import NotOffered
 from ...judge.rows.summary import Summary
 from ...targets.jvm import harness
 from ...targets.jvm.builds import numbers

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
 
+from fencepost_model.classic.scala import KAFKA_3_9
+
 from ...common.counting import counted
-from ...generate.wire.asking import absent_words, older_words
 from ...judge.rows.summary import Summary
 from ...judge.verdict import Verdict
 from ...targets.registry import build_found, parse_target
@@ -91,6 +93,21 @@ def asides(summary: Summary) -> list[str]:
     assumed = "" if summary.known is None else assumed_words(summary.known)
     older = older_words(summary.job.profile)
     return [words for words in (older, assumed, absent_words(summary.absent), *_hints(summary)) if words]
+
+
+def older_words(profile: str) -> str:
+    """Return a line about the Scala coordinator's profile; empty for any other profile."""
+    if profile != KAFKA_3_9.name:
+        return ""
+    return (
+        f"profile {profile}: judged as the older coordinator, in Scala, the default up to Kafka 3.9 (D-01 to "
+        "D-26); for a 3.9 with group.coordinator.new.enable=true use --profile kafka-4.0"
+    )
+
+
+def absent_words(absent: Sequence[str]) -> str:
+    """Return a line with the APIs that a broker lacks; empty if there are none."""
+    return f"the broker does not offer {', '.join(absent)}: not tested" if absent else ""
 
 
 def _hints(summary: Summary) -> list[str]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from kio.schema.index import api_key_map
-
 from fencepost.protocol import messages as m
 
 from ...judge.checker.consumer.topics import Topics, topic_events
@@ -144,6 +142,8 @@ def _names(trace: WireTrace) -> Names:
 
 def _api(key: int) -> str:
     """Return Kafka's name of any API."""
+    from kio.schema.index import api_key_map  # noqa: PLC0415 — only traces of the wire need kio
+
     name = API_OF_KEY.get(key) or api_key_map.get(key)
     return f"api {key}" if name is None else name if name in API_OF_KEY.values() else name.title().replace("_", "")
 

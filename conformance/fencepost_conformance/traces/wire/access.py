@@ -21,7 +21,6 @@ from fencepost.wire.frames import SPEAKS_TLS, connect
 from ...common.errors import CannotRun
 from ...common.nearest import unknown
 
-OPTION_HELP: Final = "properties as Kafka's clients take them: security.protocol, sasl.…, ssl.… (PEM)"
 #: part of the error of a connection that the broker closed
 CLOSED: Final = "closed the connection"
 _CLIENT_ID: Final = "fencepost"

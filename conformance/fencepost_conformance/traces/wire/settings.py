@@ -33,6 +33,10 @@ OF_OFFSETS = frozenset({"offsets_retention_ms", "offsets_retention_check_interva
 OPTION_HELP = "NAME=VALUE: the value of a broker setting, by Kafka's name; may be repeated"
 
 
+#: here, because a command line that needs no connection shows it too
+ACCESS_HELP = "properties as Kafka's clients take them: security.protocol, sasl.…, ssl.… (PEM)"
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """``settings``: those to check with. ``assumed``: fields with Kafka's default, since no source gave them."""
