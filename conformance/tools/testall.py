@@ -76,7 +76,7 @@ def main() -> None:
     except CannotRun as reason:
         console.print(f"make test-all: {reason}")
         raise SystemExit(2) from None
-    console.print(ADDS + seeds.told(seed), soft_wrap=True)
+    console.print(ADDS + seeds.seed_line(seed), soft_wrap=True)
     root = repository.root()
     findings = [run_tests(root)]
     has_jdk = jars.has_jdk()
@@ -96,7 +96,7 @@ def main() -> None:
     console.print(table_of(findings))
     for note in notes_of(findings):
         console.print(note, soft_wrap=True)
-    console.print(seeds.told(seed))
+    console.print(seeds.seed_line(seed))
     outcome = outcome_of_stages(findings)
     console.print(f"make test-all: {outcome}")
     raise SystemExit(outcome.status)

@@ -16,7 +16,7 @@ from fencepost.work.driver import Driver
 from fencepost_conformance.generate.virtual.kinds import KINDS, judge
 from fencepost_conformance.generate.virtual.loop import run
 from fencepost_conformance.generate.virtual.store import FaultyStore
-from fencepost_conformance.run.seeds import seed_of_run, told
+from fencepost_conformance.run.seeds import seed_line, seed_of_run
 
 #: schedules of each kind in ``make test``; half of them have fixed seeds, half have seeds of this run
 SCHEDULES = {"requests": 1_640, "workers": 240, "remote": 64, "secured": 56}
@@ -38,7 +38,9 @@ def seeds_of(kind: str, part: int) -> range:
 @pytest.mark.parametrize("kind", KINDS)
 def test_promises_hold(kind: str, part: int) -> None:
     seeds = seeds_of(kind, part)
-    assert [f"{kind} {seed}: {wrong}" for seed in seeds if (wrong := played(kind, seed).broken)] == [], told(seeds[0])
+    assert [f"{kind} {seed}: {wrong}" for seed in seeds if (wrong := played(kind, seed).broken)] == [], seed_line(
+        seeds[0]
+    )
 
 
 def test_a_schedule_is_the_same_twice() -> None:

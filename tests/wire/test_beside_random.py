@@ -20,7 +20,7 @@ from fencepost_conformance.judge.server.rights import Right, guarded_scripts
 from fencepost_conformance.judge.server.script import RAW, Move, Run, Script
 from fencepost_conformance.run.mutants.areas.catalogue import FAULTS
 from fencepost_conformance.run.mutants.areas.copying import environment, faulty_copy
-from fencepost_conformance.run.seeds import seed_of_run, told
+from fencepost_conformance.run.seeds import seed_line, seed_of_run
 from fencepost_conformance.targets.jvm import jars, releases
 from fencepost_server.apis.table import TABLE
 from fencepost_server.security.acl import BITS, Resource, parse_rules
@@ -66,7 +66,7 @@ def test_serve_answers_many_new_scripts_as_kafka(kind: Kind, requests: int) -> N
     _with_kafka()
     seed = seed_of_run()
     words = [RELEASE, "--kind", kind, "--requests", str(requests), "--seed", str(seed), "--port"]
-    assert main(words) == 0, told(seed)
+    assert main(words) == 0, seed_line(seed)
 
 
 def _with_kafka() -> None:

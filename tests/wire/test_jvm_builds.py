@@ -48,7 +48,7 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[dict[str, o
 def test_an_unpacked_release_is_a_target(unpacked: Path, capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
     told = f"{unpacked} holds Kafka {RELEASE}; profile kafka-4.3"
     found, said = answer(capsys, *words, "--target", f"kafka:{unpacked}")
-    assert found["build"] == {"version": RELEASE, "folder": str(unpacked), "profile": "kafka-4.3", "told": told}
+    assert found["build"] == {"version": RELEASE, "folder": str(unpacked), "profile": "kafka-4.3", "message": told}
     assert told in said.splitlines()
 
 

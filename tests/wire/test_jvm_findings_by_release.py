@@ -21,5 +21,5 @@ FOLDER = Path(__file__).parents[2] / "docs" / "findings"
 def test_kafka_has_the_faults_that_are_pinned(release: str) -> None:
     require_harness(release)
     with opened(f"kafka:{release}") as run:
-        found = judge_all(FINDINGS, FOLDER, run, told=lambda: None)
+        found = judge_all(FINDINGS, FOLDER, run, advance=lambda: None)
     assert changed(read_pinned(FOLDER)[release], found) == []

@@ -8,7 +8,7 @@ A command with partial results reports them at the first of the two::
     with interruptible() as cut:
         for rows in work():
             summary.add(rows)
-    result.stopped = cut.told(f"{summary.traces} of {counted(plan.count, 'traces')} done")
+    result.stopped = cut.reason(f"{summary.traces} of {counted(plan.count, 'traces')} done")
     finish(result, as_json=as_json)
 
 A second Ctrl-C ends the command at once. An interrupted command never passes (``docs/command-line.md``).
@@ -46,7 +46,7 @@ class Interruption:
 
     happened: bool = False
 
-    def told(self, done: str) -> str | None:
+    def reason(self, done: str) -> str | None:
         """Return why a result is incomplete, for ``finish``; ``done``: the finished part. None if the block was not
         ended."""
         return f"{INTERRUPTED}; {done}" if self.happened else None

@@ -148,7 +148,7 @@ def main() -> None:
     except CannotRun as reason:
         console.print(f"make run: {reason}")
         raise SystemExit(2) from None
-    console.print(seeds.told(seed))
+    console.print(seeds.seed_line(seed))
     root = repository.root()
     out = root / "out" / "run"
     shutil.rmtree(out, ignore_errors=True)  # rows of an earlier run may come from other code, but would count as done

@@ -14,7 +14,7 @@ BOUND = 2**31
 
 
 def seed_of_run(environment: Mapping[str, str] = os.environ) -> int:
-    """Return the first seed of this run, from 0 up to ``BOUND``; the caller prints it with ``told``. Raises
+    """Return the first seed of this run, from 0 up to ``BOUND``; the caller prints it with ``seed_line``. Raises
     ``CannotRun`` if the variable holds no such number."""
     wanted = environment.get(VARIABLE)
     if not wanted:
@@ -24,6 +24,6 @@ def seed_of_run(environment: Mapping[str, str] = os.environ) -> int:
     return int(wanted)
 
 
-def told(seed: int) -> str:
+def seed_line(seed: int) -> str:
     """Return the line about its seed that a run prints at its beginning."""
     return f"seed {seed}: repeat the same traces with {VARIABLE}={seed}"

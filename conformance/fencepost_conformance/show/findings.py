@@ -101,7 +101,7 @@ class Outcome:
 
     def _unpinned(self, target: str) -> dict[str, Any]:
         unlike = self.unlike(target)
-        return {} if unlike is None else {"beside": unlike[0], "otherwise": unlike[1]}
+        return {} if unlike is None else {"compared_with": unlike[0], "differing": unlike[1]}
 
     def _row(self, finding: Finding) -> dict[str, Any]:
         verdicts = {

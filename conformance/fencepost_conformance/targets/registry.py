@@ -104,14 +104,14 @@ def build_found(target: TargetName, profile: str) -> dict[str, dict[str, str]]:
         why = f"profile {profile}"
     else:
         why = f"profile {profile}, the closest, since this version has none"
-    told = f"{target.folder} holds Kafka {target.release}; {why}"
-    return {"build": {"version": target.release, "folder": target.folder, "profile": profile, "told": told}}
+    message = f"{target.folder} holds Kafka {target.release}; {why}"
+    return {"build": {"version": target.release, "folder": target.folder, "profile": profile, "message": message}}
 
 
 def tell_build(target: TargetName, profile: str) -> None:
     """Print that on standard error, before the work begins."""
     for found in build_found(target, profile).values():
-        print(found["told"], file=sys.stderr)
+        print(found["message"], file=sys.stderr)
 
 
 def profiles_for(target: TargetName, wanted: str | None) -> tuple[str, ...]:

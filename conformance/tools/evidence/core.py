@@ -74,9 +74,9 @@ class Observed:
 
 
 def observe(
-    seeds: range, other: Other, profile: Profile, into: Observed, told: Callable[[int], None]
+    seeds: range, other: Other, profile: Profile, into: Observed, advance: Callable[[int], None]
 ) -> dict[str, Any]:
-    """Run the traces of these seeds, of each protocol, and count them. ``told`` gets the number of newly done ones."""
+    """Run the traces of these seeds, of each protocol, and count them. ``advance`` gets the number of new ones."""
     cited = rules_of_functions(_COORDINATOR, citations())
     watched = {key for change in into.changes for key in change.functions}
     steps = differing = 0
@@ -98,7 +98,7 @@ def observe(
                 continue
             into.ran.update({rule for key in ran.functions for rule in cited.get(key, ())})
             into.agreed.append(Agreed(ran, partial(_differs, trace.settings, profile, trace.events, ours)))
-        told(len(chunk))
+        advance(len(chunk))
     return {
         "profile": profile.name,
         "seeds": f"{seeds[0]} to {seeds[-1]}",

@@ -19,7 +19,7 @@ import pytest
 from fencepost_conformance.cli import main
 from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.judge.checker.verdict import Refusal, Verdict
-from fencepost_conformance.judge.rulebook.texts import brief, chosen, rule_book, told
+from fencepost_conformance.judge.rulebook.texts import brief, chosen, rule_book, rule_lines
 from fencepost_conformance.run.commands import validate
 from fencepost_conformance.show.report.details import panel
 from fencepost_conformance.show.report.steps import Kind, StepWords
@@ -115,7 +115,7 @@ def test_a_text_is_one_line_without_marks_of_type() -> None:
 
 
 def test_a_refusal_and_a_page_bring_the_text_of_the_rules_they_name() -> None:
-    assert told(["C-ST-04", "C-NONE-01"]) == [f"C-ST-04: {brief('C-ST-04')}", "C-NONE-01"]
+    assert rule_lines(["C-ST-04", "C-NONE-01"]) == [f"C-ST-04: {brief('C-ST-04')}", "C-NONE-01"]
     refusal = Refusal("g", 3, 5, "seen", ("allowed",), ("C-ST-04",))
     listing = validate.table([Verdict("a.jsonl", "t", "refused", refusals=(refusal,))])
     assert listing is not None

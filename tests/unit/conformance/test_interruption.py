@@ -191,8 +191,8 @@ def test_the_block_ends_and_not_the_command() -> None:
     with interruptible() as cut:
         raise KeyboardInterrupt
     assert cut.happened
-    assert cut.told("3 of 5 done") == "interrupted; 3 of 5 done"
-    assert Interruption().told("all") is None
+    assert cut.reason("3 of 5 done") == "interrupted; 3 of 5 done"
+    assert Interruption().reason("all") is None
     with pytest.raises(CannotRun), interruptible():
         raise CannotRun("another end")
 

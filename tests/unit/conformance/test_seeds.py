@@ -11,7 +11,7 @@ import pytest
 
 from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.run.mainjob import replays, stages
-from fencepost_conformance.run.seeds import BOUND, VARIABLE, seed_of_run, told
+from fencepost_conformance.run.seeds import BOUND, VARIABLE, seed_line, seed_of_run
 
 
 def test_seeds_are_others_each_time_unless_one_is_asked_for() -> None:
@@ -24,7 +24,7 @@ def test_seeds_are_others_each_time_unless_one_is_asked_for() -> None:
 
 
 def test_the_printed_hint_asks_for_the_same_seed() -> None:
-    (name, value) = re.findall(r"(\w+)=(\d+)", told(4711))[0]
+    (name, value) = re.findall(r"(\w+)=(\d+)", seed_line(4711))[0]
     assert seed_of_run({name: value}) == 4711
 
 

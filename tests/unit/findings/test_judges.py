@@ -31,7 +31,7 @@ NOT_MENDED = {"unreported-partitions"}
 
 @cache
 def judged(profile: str) -> dict[str, Judged]:
-    return judge_all(FINDINGS, FOLDER, core(PROFILES[profile]), told=lambda: None)
+    return judge_all(FINDINGS, FOLDER, core(PROFILES[profile]), advance=lambda: None)
 
 
 def test_every_trace_is_a_finding() -> None:
@@ -66,7 +66,7 @@ def test_no_verdict_on_a_coordinator_that_rejects_everything() -> None:
     def refuses(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation]]:
         return [[_refused(event) for event in events] for _, events in many]
 
-    found = judge_all(FINDINGS, FOLDER, refuses, told=lambda: None)
+    found = judge_all(FINDINGS, FOLDER, refuses, advance=lambda: None)
     assert {name: row.verdict for name, row in found.items() if row.verdict is not Verdict.DIFFERENT} == {}
     assert all(row.why for row in found.values())
 
@@ -78,7 +78,7 @@ def _refused(event: Event) -> Observation:
 
 
 def test_no_verdict_on_a_silent_coordinator() -> None:
-    found = judge_all(FINDINGS, FOLDER, _silent, told=lambda: None)
+    found = judge_all(FINDINGS, FOLDER, _silent, advance=lambda: None)
     # a coordinator that never answers a SyncGroup violates this property itself
     unanswered = {"forgotten-sync", "sync-of-removed-member", "sync-without-answer"}
     assert {name for name, row in found.items() if row.verdict is Verdict.PRESENT} == unanswered
@@ -105,7 +105,7 @@ def test_nothing_is_gone_where_a_timer_was_never_set() -> None:
     def timeless(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation]]:
         return [[replace(seen, timers={}) for seen in told] for told in core(INTENDED)(many)]
 
-    found = judge_all(FINDINGS, FOLDER, timeless, told=lambda: None)
+    found = judge_all(FINDINGS, FOLDER, timeless, advance=lambda: None)
     fires = {
         each.name
         for each in FINDINGS

@@ -153,5 +153,5 @@ def test_a_custom_build_is_compared_with_the_newest_release(
         in " ".join(out.split())
     )
     _, out, _ = run(capsys, "--target", "kafka:/a/build/of/my/own", "--json")
-    told = {"beside": RELEASES[-1], "otherwise": ["target-never-computed"]}
+    told = {"compared_with": RELEASES[-1], "differing": ["target-never-computed"]}
     assert json.loads(out)["not_pinned"] == {"kafka:/a/build/of/my/own": told}

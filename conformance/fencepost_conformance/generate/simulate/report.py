@@ -35,7 +35,7 @@ class Report:
         return f"{head}\nbroken: {self.broken}\nschedule:\n{schedule}\nlast events:\n{lines}"
 
 
-def told(event: Event, seen: Observation) -> str:
+def line_of(event: Event, seen: Observation) -> str:
     """Return one line that shows a coordinator's event and its effects."""
     groups = ", ".join(
         f"{name} {group.state.value} {group.generation_id}" if group is not None else f"{name} gone"

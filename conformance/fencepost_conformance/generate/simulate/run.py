@@ -30,7 +30,7 @@ from .network import Network
 from .owners import check_owners
 from .plan import HostPlan, Plan
 from .programs import Programs
-from .report import Report, told
+from .report import Report, line_of
 from .session import WatchedSession
 
 
@@ -116,7 +116,7 @@ class Simulation(Programs, Clockwork[TimerKey]):
         self.events += 1
         before: dict[str, GroupView | ConsumerGroupView] = {**self.core.groups, **self.core.consumer_groups}
         seen = self.core.feed(event)
-        self._lines.append(f"{self.now:>7} ms  {told(event, seen)}")
+        self._lines.append(f"{self.now:>7} ms  {line_of(event, seen)}")
         self._note_change(seen, before)
         self.network.answer(seen.replies)
         self.broker.carry_out(seen)

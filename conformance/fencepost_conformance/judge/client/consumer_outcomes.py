@@ -32,7 +32,7 @@ def outcome(index: int, now: int, member: ConsumerMember, commands: tuple[Comman
     returned = [each for each in commands if isinstance(each, Returned)]
     return {
         "event": index,
-        "sends": [sent for each in commands if (sent := told(each)) is not None],
+        "sends": [sent for each in commands if (sent := request_of(each)) is not None],
         "calls": [
             [each.call.value, *(f"{partition.topic}-{partition.partition}" for partition in each.partitions)]
             for each in commands
@@ -73,7 +73,7 @@ def _local(assignment: LocalAssignment | None) -> list[list[int]] | None:
     return sorted([each.topic_id[0], each.partition] for each in assignment.partitions)
 
 
-def told(command: Command) -> Outcome | None:
+def request_of(command: Command) -> Outcome | None:
     """Describe a sent request."""
     if isinstance(command, FindCoordinator):
         return looks_for(command)

@@ -57,18 +57,18 @@ def schedule_of(half: Half, protocol: MemberProtocol, seed: int, length: int, pr
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A difference. ``told``: the event as both got it; ``fields``: the differing fields with (core's, Kafka's)
+    """A difference. ``given``: the event as both got it; ``fields``: the differing fields with (core's, Kafka's)
     values."""
 
     seed: int
     event: int
-    told: dict[str, Any]
+    given: dict[str, Any]
     fields: dict[str, tuple[Any, Any]]
 
     @property
     def group(self) -> str:
         """A key for grouping: differences with one cause mostly occur at events of one kind, in the same fields."""
-        return f"{self.told['kind']}: {', '.join(sorted(self.fields))}"
+        return f"{self.given['kind']}: {', '.join(sorted(self.fields))}"
 
 
 @dataclass(frozen=True, slots=True)

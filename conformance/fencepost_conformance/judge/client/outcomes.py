@@ -36,7 +36,7 @@ def outcome(first: int, member: Member, commands: tuple[Command, ...]) -> Outcom
     returned = [each for each in commands if isinstance(each, Returned)]
     return {
         "event": first,
-        "sends": [sent for each in commands if (sent := told(each)) is not None],
+        "sends": [sent for each in commands if (sent := request_of(each)) is not None],
         "calls": [
             [each.call.value, *(f"{partition.topic}-{partition.partition}" for partition in each.partitions)]
             for each in commands
@@ -84,7 +84,7 @@ def looks_for(command: FindCoordinator) -> Outcome:
     return {"kind": "find", "group": command.group_id, "type": 0}
 
 
-def told(command: Command) -> Outcome | None:
+def request_of(command: Command) -> Outcome | None:
     if isinstance(command, FindCoordinator):
         return looks_for(command)
     if not isinstance(command, Send):

@@ -33,9 +33,9 @@ from fencepost_consumer.state import (
 )
 
 from .consumer_outcomes import in_order
-from .consumer_outcomes import told as told_of_consumer
+from .consumer_outcomes import request_of as request_of_consumer_member
 from .outcomes import Outcome, decoded, in_generation, looks_for, thrown_of
-from .outcomes import told as told_of_member
+from .outcomes import request_of as request_of_member
 
 
 def outcome(first: int, consumer: Consumer, commands: tuple[ConsumerCommand, ...], refused: str | None) -> Outcome:
@@ -58,7 +58,7 @@ def outcome(first: int, consumer: Consumer, commands: tuple[ConsumerCommand, ...
     return {
         "event": first,
         "member": state,
-        "sends": ordered([sent for each in commands if (sent := _told(each)) is not None]),
+        "sends": ordered([sent for each in commands if (sent := _request_of(each)) is not None]),
         "calls": [call for each in commands if (call := _called(each)) is not None],
         "thrown": thrown,
         "calling": reader.waiting is not None or consumer.stage is not None,
@@ -161,7 +161,7 @@ def listed(sent: Sent) -> tuple[TopicPartition, ...]:
     return ()
 
 
-def _told(command: ConsumerCommand) -> Outcome | None:
+def _request_of(command: ConsumerCommand) -> Outcome | None:
     match command:
         case FindCoordinator():
             return looks_for(command)
@@ -172,11 +172,11 @@ def _told(command: ConsumerCommand) -> Outcome | None:
         case Send(body=OffsetFetchRequest() as lookup, timeout_ms=timeout):
             return _lookup(lookup) | {"node": None, "timeout": timeout}
         case Send(body=ConsumerGroupHeartbeatRequest()):
-            beat = told_of_consumer(command)
+            beat = request_of_consumer_member(command)
             return beat and beat | {"node": None}
         case Send():
-            told: Outcome | None = told_of_member(command)
-            return told and told | {"node": None}
+            sent: Outcome | None = request_of_member(command)
+            return sent and sent | {"node": None}
     return None
 
 

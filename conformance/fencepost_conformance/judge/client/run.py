@@ -91,7 +91,7 @@ class Found:
                         {
                             "seed": each.seed,
                             "event": each.event,
-                            "told": each.told,
+                            "given": each.given,
                             "fields": {key: {"core": ours, "kafka": its} for key, (ours, its) in each.fields.items()},
                         }
                         for each in group.first

@@ -78,7 +78,7 @@ class ConsumerSituation:
         return "", ""
 
     @once
-    def told(self) -> Sequence[tuple[ev.Request, m.ResponseBody]]:
+    def answers_to_met(self) -> Sequence[tuple[ev.Request, m.ResponseBody]]:
         """Answers to requests of the classic protocol that met a consumer group."""
         met = self.met
         return [(met[reply.request_id], reply.body) for reply in self.seen.replies if reply.request_id in met]

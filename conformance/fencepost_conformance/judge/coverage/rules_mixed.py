@@ -56,9 +56,9 @@ def _various(s: S) -> bool:
     return len(said) > 1
 
 
-def _told(s: S, kind: type, error: E = E.NONE) -> bool:
+def _was_answered(s: S, kind: type, error: E = E.NONE) -> bool:
     """A consumer group answered a request of the classic protocol with this error, now or later."""
-    return any(isinstance(body, kind) and getattr(body, "error_code", None) is error for _, body in s.told)
+    return any(isinstance(body, kind) and getattr(body, "error_code", None) is error for _, body in s.answers_to_met)
 
 
 def _armed_for(s: S, kind: TimerKind) -> bool:
@@ -179,16 +179,16 @@ def _expired(s: S, kind: TimerKind) -> bool:
 
 
 def _joined(s: S) -> bool:
-    return any(isinstance(body, m.JoinGroupResponse) and body.error_code is E.NONE for _, body in s.told)
+    return any(isinstance(body, m.JoinGroupResponse) and body.error_code is E.NONE for _, body in s.answers_to_met)
 
 
 #: any step that answers requests of the classic protocol that met a consumer group
 _TOLD: MixedRules = {
     "X-JOIN-15": _joined,
     "X-JOIN-20": lambda s: _joined(s) and _armed_for(s, TimerKind.CONSUMER_SYNC),
-    "X-SYNC-06": lambda s: _told(s, m.SyncGroupResponse),
-    "X-HB-03": lambda s: _told(s, m.HeartbeatResponse, E.REBALANCE_IN_PROGRESS),
-    "X-HB-05": lambda s: _told(s, m.HeartbeatResponse),
+    "X-SYNC-06": lambda s: _was_answered(s, m.SyncGroupResponse),
+    "X-HB-03": lambda s: _was_answered(s, m.HeartbeatResponse, E.REBALANCE_IN_PROGRESS),
+    "X-HB-05": lambda s: _was_answered(s, m.HeartbeatResponse),
 }  # fmt: skip
 #: any timer that fires
 _FIRED: MixedRules = {
@@ -210,7 +210,7 @@ _LOADED: MixedRules = {
     ),
 }
 ANY: Tables = (
-    Table(_TOLD, lambda s: bool(s.told), needs=Part.REPLIES),
+    Table(_TOLD, lambda s: bool(s.answers_to_met), needs=Part.REPLIES),
     Table(_FIRED, of=(ev.TimerFired,)),
     Table(_TIMERS, needs=Part.TIMERS),
     Table(_LOADED, of=(ev.Load,), needs=Part.CONSUMER_GROUPS),

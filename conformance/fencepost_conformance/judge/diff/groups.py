@@ -24,7 +24,7 @@ class Group:
     first: tuple[GroupProtocol, int, Found] | None = None
     example: tuple[GroupProtocol, int, Found] | None = None
     values: set[tuple[str, str]] = field(default_factory=set)
-    beside: Counter[str] = field(default_factory=Counter)
+    others: Counter[str] = field(default_factory=Counter)
     protocols: set[GroupProtocol] = field(default_factory=set)
 
     @property
@@ -36,7 +36,7 @@ class Group:
         self.traces += 1
         self.times += found.times
         self.protocols.add(row.protocol)
-        self.beside.update(found.beside)
+        self.others.update(found.others)
         if len(self.values) < 2:
             self.values.add((found.left, found.right))
         here = (row.protocol, row.seed, found)

@@ -41,7 +41,7 @@ class Found:
     event: int
     left: str
     right: str
-    beside: tuple[str, ...]
+    others: tuple[str, ...]
     times: int
 
 

@@ -37,13 +37,13 @@ _NOTHING = Observation()
 @dataclass(frozen=True, slots=True)
 class Cause:
     """A difference between groups that were equal. ``event``: its index in the trace, ``own`` in the other side's;
-    ``beside``: other differences at that step."""
+    ``others``: other differences at that step."""
 
     key: str
     event: int
     own: int
     leaf: Leaf
-    beside: tuple[str, ...]
+    others: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -217,8 +217,8 @@ class Pair:
                 self.following[self.causes[-1].key] += len(told)
                 continue
             for leaf in _primary(told):
-                beside = tuple(dict.fromkeys(each.kind for each in told if each is not leaf))
-                self.causes.append(Cause(key_of(event, leaf), index, len(self.theirs) - 1, leaf, beside))
+                others = tuple(dict.fromkeys(each.kind for each in told if each is not leaf))
+                self.causes.append(Cause(key_of(event, leaf), index, len(self.theirs) - 1, leaf, others))
         touched = {*of_group, *self._apart}
         if isinstance(event, ev.Load | ev.Unload):
             touched |= {*self.groups, *self.consumer_groups}

@@ -110,10 +110,10 @@ def row_of(job: Job, seed: int, pair: Pair) -> Row:
         before = found.get(cause.key)
         if before is None:
             leaf = cause.leaf
-            found[cause.key] = Found(cause.key, cause.event, leaf.left, leaf.right, cause.beside, 1)
+            found[cause.key] = Found(cause.key, cause.event, leaf.left, leaf.right, cause.others, 1)
         else:
             found[cause.key] = Found(
-                before.key, before.event, before.left, before.right, before.beside, before.times + 1
+                before.key, before.event, before.left, before.right, before.others, before.times + 1
             )
     return Row(seed, job.protocol, pair.steps, tuple(found.values()), dict(pair.following))
 

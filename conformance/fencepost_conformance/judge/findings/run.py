@@ -25,13 +25,13 @@ from .verdicts import verdict
 
 
 def judge_all(
-    findings: Sequence[Finding], folder: Path, run: RunMany, *, told: Callable[[], None]
+    findings: Sequence[Finding], folder: Path, run: RunMany, *, advance: Callable[[], None]
 ) -> dict[str, Judged]:
-    """Return the verdict on each finding by its name. ``told`` is called for each exchange with the target."""
+    """Return the verdict on each finding by its name. ``advance`` is called for each exchange with the target."""
     traces = [each.trace(folder) for each in findings]
 
     def counted(many: Sequence[tuple[Settings, Sequence[Event]]]) -> Sequence[Sequence[Observation]]:
-        told()
+        advance()
         return run(many)
 
     played_traces = play([(trace, each.probes) for trace, each in zip(traces, findings, strict=True)], counted)

@@ -47,7 +47,7 @@ def brief(rule_id: str) -> str:
     return rule.plain if len(rule.plain) <= _BRIEF else f"{rule.plain[:_BRIEF].rsplit(' ', 1)[0]} …"
 
 
-def told(rule_ids: Iterable[str]) -> list[str]:
+def rule_lines(rule_ids: Iterable[str]) -> list[str]:
     """Return each rule on a line, its text after its id."""
     return [f"{rule_id}: {text}" if (text := brief(rule_id)) else rule_id for rule_id in rule_ids]
 

@@ -91,7 +91,7 @@ def try_them(faults: Sequence[Fault], *, workers: int, pin: bool, as_json: bool)
             {"survivors": survivors, "killers": {each.fault: each.killer for each in tried}},
             things="mutants",
             unsettled=broken,
-            stopped=cut.told(f"{len(trials)} of {counted(len(faults), 'mutants')} tried"),
+            stopped=cut.reason(f"{len(trials)} of {counted(len(faults), 'mutants')} tried"),
         ),
         as_json=as_json,
         table=listing,

@@ -100,7 +100,7 @@ def check(  # noqa: PLR0917
         {"engine": engine.value, "configurations": [row_as_json(row) for row in rows]},
         things="configurations",
         unsettled=[unsettled(row) for row in rows if verdict_of(row) in (Verdict.UNDECIDED, Verdict.BROKEN)],
-        stopped=cut.told(f"{len(rows)} of {counted(len(entries), 'configurations')} checked"),
+        stopped=cut.reason(f"{len(rows)} of {counted(len(entries), 'configurations')} checked"),
     )
     if not as_json:
         explain(rows, named=bool(configs))

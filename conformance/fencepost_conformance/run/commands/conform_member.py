@@ -70,7 +70,7 @@ def conform_member(  # noqa: PLR0917 — options of a command line
             stopped = in_a_line(fault)
     result = _result(half, found, accepted, time.monotonic() - began)
     done = f"{result.counts['traces']:,} of {counted(len(seeds) * len(named_protocols), 'schedules')} done"
-    result.stopped = cut.told(done) or (f"{stopped}; {done}" if stopped else None)
+    result.stopped = cut.reason(done) or (f"{stopped}; {done}" if stopped else None)
     if out is not None:
         (out / f"{half}.json").write_text(json.dumps(result.as_json(), indent=1) + "\n", encoding="utf-8")
     finish(result, as_json=as_json, table=None if as_json else _tables(half, found, accepted))

@@ -73,7 +73,7 @@ def diff(  # noqa: PLR0917 — options of a command line
             stopped = in_a_line(fault)
     result = _result(sides, found, small, accepted, time.monotonic() - began)
     done = f"{found.traces:,} of {counted(total, 'traces')} done"
-    result.stopped = cut.told(done) or (f"{stopped}; {done}" if stopped else None)
+    result.stopped = cut.reason(done) or (f"{stopped}; {done}" if stopped else None)
     if out is not None:
         book = read_book(repository.root() / "docs" / "rules")
         write_files(out, sides, found, small, accepted, result.as_json(), book)

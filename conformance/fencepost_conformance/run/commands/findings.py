@@ -55,7 +55,7 @@ def findings(
         write_pinned(folder, pinned)
     outcome = Outcome(chosen, found, pinned, tickets, broken, explained=bool(names))
     result = outcome.result()
-    result.stopped = cut.told(f"{len(found)} of {counted(len(targets), 'targets')} done{nothing}")
+    result.stopped = cut.reason(f"{len(found)} of {counted(len(targets), 'targets')} done{nothing}")
     finish(result, as_json=as_json, table=None if as_json else outcome.shown())
 
 
@@ -88,7 +88,7 @@ def _play(
             meter.update(description=name)
             try:
                 with opened(name) as run:
-                    found[name] = judge_all(chosen, folder, run, told=meter.advance)
+                    found[name] = judge_all(chosen, folder, run, advance=meter.advance)
             except ProcessFault as fault:
                 broken[name] = in_a_line(fault)
 

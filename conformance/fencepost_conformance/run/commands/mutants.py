@@ -118,7 +118,7 @@ def mutants(  # noqa: PLR0917 — options of a command line
     failed = len(survivors) + len(strange)
     # the program without a fault is judged too: each false alarm is a failure
     tally = Tally(len(verdicts) - failed - len(broken), failed + len(false_alarms), broken=len(broken))
-    stopped = cut.told(f"{len(verdicts)} of {counted(len(chosen), 'mutants')} tried")
+    stopped = cut.reason(f"{len(verdicts)} of {counted(len(chosen), 'mutants')} tried")
     finish(
         Result("mutants", tally, counts, found, things="mutants", unsettled=broken, stopped=stopped),
         as_json=as_json,

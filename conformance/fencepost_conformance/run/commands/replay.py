@@ -89,7 +89,7 @@ def replay(  # noqa: PLR0917 — options of a command line
         {"traces": replayed.told, **build_found(named, job.profile)},
         done="shown, not judged",
         unsettled=replayed.unsettled,
-        stopped=cut.told(f"{len(charts)} of {counted(len(items), 'traces')} shown"),
+        stopped=cut.reason(f"{len(charts)} of {counted(len(items), 'traces')} shown"),
     )
     finish(result, as_json=as_json)
 

@@ -55,7 +55,7 @@ def simulate(
         words=WORDS,
         things="runs",
         unsettled=broken,
-        stopped=cut.told(f"{done} of {counted(runs, 'runs')} done"),
+        stopped=cut.reason(f"{done} of {counted(runs, 'runs')} done"),
     )
     table = None
     if failed:

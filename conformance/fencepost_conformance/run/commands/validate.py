@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from ...judge.checker.search import Limits
 from ...judge.checker.verdict import Verdict
-from ...judge.rulebook.texts import told
+from ...judge.rulebook.texts import rule_lines
 from ...judge.verdict import Tally, Unsettled
 from ...show.console import Result, finish
 from ...show.listing import Listing
@@ -31,7 +31,7 @@ def table(verdicts: list[Verdict]) -> Listing | None:
             allowed = escape(refusal.expected)
             if refusal.hint:
                 allowed += f"\n[yellow]{escape(refusal.hint)}[/]"
-            rules = "\n".join(map(escape, told(refusal.rules)))
+            rules = "\n".join(map(escape, rule_lines(refusal.rules)))
             line, group = str(refusal.line), escape(refusal.group_id)
             listing.add(escape(verdict.path), line, group, escape(refusal.sentence), allowed, rules)
     return listing

@@ -44,7 +44,7 @@ def falsify(
     for each in total.unsettled:
         print(f"{each.verdict}: {each.what}: {each.why}")
     tally = total.tally()
-    stopped = cut.told(f"{counted(meter.completed, 'files')} of {len(files):,} done")
+    stopped = cut.reason(f"{counted(meter.completed, 'files')} of {len(files):,} done")
     outcome = outcome_of(tally, stopped=cut.happened)
     print(
         f"{outcome}: {tally.passed} of {total.made.total()} falsified copies of {counted(len(files), 'files')} "

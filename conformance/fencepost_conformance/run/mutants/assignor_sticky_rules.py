@@ -61,7 +61,7 @@ class _Group:
                 name: self._wanted() if self.rng.random() < 0.5 else each for name, each in self.wants.items()
             }
 
-    def told(self, name: str, held: Iterable[TopicPartition], generation: int = 2) -> GroupMember:
+    def member(self, name: str, held: Iterable[TopicPartition], generation: int = 2) -> GroupMember:
         partitions = tuple(self.rng.sample(sorted(held), len(list(held))))
         if isinstance(self.assignor, StickyAssignor):
             data = sticky_data.write(partitions, generation)
@@ -95,13 +95,13 @@ class _Group:
     def settle(self, held: Shares, old: Shares | None = None) -> Shares:
         """Assign until every partition has its owner, then check the balance. One member may be out of date."""
         late = self.rng.choice(sorted(self.wants)) if old else None
-        members = {name: self.told(name, held.get(name, ())) for name in self.wants}
+        members = {name: self.member(name, held.get(name, ())) for name in self.wants}
         if late is not None and old is not None:
-            members[late] = self.told(late, old.get(late, ()), 1)
+            members[late] = self.member(late, old.get(late, ()), 1)
         shares: Shares = {}
         for _ in range(1 if isinstance(self.assignor, StickyAssignor) else ENOUGH):
             shares = self.assign(members)
-            members = {name: self.told(name, share) for name, share in shares.items()}
+            members = {name: self.member(name, share) for name, share in shares.items()}
         wanted = {topic for topics in self.wants.values() for topic in topics}
         every = {TopicPartition(topic, n) for topic in wanted for n in range(self.topics[topic].partitions)}
         missing = every.difference(*shares.values())
@@ -122,12 +122,12 @@ class _Group:
             demand(not (far and common), "A-STICKY-24", f"{self.assignor.name}: {high} could give {low} one")
 
     def check_stays(self, held: Shares) -> None:
-        again = self.assign({name: self.told(name, share) for name, share in held.items()})
+        again = self.assign({name: self.member(name, share) for name, share in held.items()})
         demand(again == held, "A-PROP-05", f"{self.assignor.name}: partitions moved without a cause")
 
     def check_leaving(self, held: Shares) -> None:
         gone = self.rng.choice(sorted(held))
-        after = self.assign({name: self.told(name, share) for name, share in held.items() if name != gone})
+        after = self.assign({name: self.member(name, share) for name, share in held.items() if name != gone})
         for name, share in after.items():
             demand(held[name] <= share, "A-PROP-06", f"{self.assignor.name}: {name} lost partitions when {gone} left")
 
@@ -135,8 +135,8 @@ class _Group:
         """A member that returns from an older generation takes nothing from the others (A-STICKY-04)."""
         late = self.rng.choice(sorted(held))
         claim = first[late].union(*held.values())
-        members = {name: self.told(name, share) for name, share in held.items() if name != late}
-        after = self.assign(members | {late: self.told(late, claim, 1)})
+        members = {name: self.member(name, share) for name, share in held.items() if name != late}
+        after = self.assign(members | {late: self.member(late, claim, 1)})
         for name in members:
             demand(
                 held[name] <= after[name],
@@ -147,8 +147,8 @@ class _Group:
     def check_contested(self, held: Shares) -> None:
         """Two claims in one generation cancel each other; the partition is transferred (A-STICKY-04, A-COOP-01)."""
         one, other = self.rng.sample(sorted(held), 2)
-        members = {name: self.told(name, share) for name, share in held.items()}
-        members[other] = self.told(other, held[other] | held[one])
+        members = {name: self.member(name, share) for name, share in held.items()}
+        members[other] = self.member(other, held[other] | held[one])
         after = self.assign(members)
         if self.alike and isinstance(self.assignor, CooperativeStickyAssignor):
             given = frozenset().union(*after.values())
@@ -160,7 +160,7 @@ class _Group:
         self.topics = {name: Topic(name, b"", 4) for name in self.topics}
         one, other = self.wants
         every = [TopicPartition(topic, n) for topic in self.topics for n in range(4)]
-        after = self.assign({one: self.told(one, every), other: self.told(other, ())})
+        after = self.assign({one: self.member(one, every), other: self.member(other, ())})
         for topic in self.topics:
             kept = sum(each.topic == topic for each in after[one])
             demand(kept == 2, "A-STICKY-11", f"{self.assignor.name}: {kept} of the 4 partitions stay of {topic}")

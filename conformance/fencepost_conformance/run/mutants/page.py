@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.text import Text
 
-from ...judge.rulebook.texts import told
+from ...judge.rulebook.texts import rule_lines
 from .catalogue import MUTANTS
 from .killers import pinned
 from .mutant import Mutant, Side, text_of
@@ -63,7 +63,7 @@ def _by_place(mutant: Mutant) -> dict[str, list[str]]:
 def shown(mutant: Mutant) -> Iterator[RenderableType]:
     """Yield the mutant with the texts of its rules, and as a diff. Raises ``DoesNotApply``."""
     yield Text.from_markup(f"[bold]{mutant.name}[/]: {escape(mutant.words)}")
-    facts = [f"breaks {rule}" for rule in told(mutant.rules)]
+    facts = [f"breaks {rule}" for rule in rule_lines(mutant.rules)]
     if mutant.origin:
         facts.append(f"as in {mutant.origin}")
     facts += [f"found by {each}" for each in pinned().get(mutant.name, ())]

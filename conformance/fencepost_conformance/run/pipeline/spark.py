@@ -23,9 +23,9 @@ from ...judge.verdict import Verdict
 from ...targets.jvm.process import NoStart, ProcessFault
 from ...targets.registry import TargetName, parse_target
 from ..cluster.folder import Folder
+from ..cluster.progress import job_progress
 from ..cluster.session import Running, cause
 from ..cluster.shipping import Kit
-from ..cluster.telling import told
 from .kept import kept_checker
 from .plan import Plan, claim
 
@@ -73,7 +73,7 @@ def run_spark(running: Running, plan: Plan, folder: Folder, advance: Callable[[i
             if folder.exists(f"{target}/{_COMMITTED}"):
                 advance(len(seeds))
             else:
-                with told(session, len(seeds), _tasks(session, plan, seeds), advance):
+                with job_progress(session, len(seeds), _tasks(session, plan, seeds), advance):
                     fault = _written(running, plan, seeds, folder.for_spark(target))
                 if fault is not None and done:
                     stopped = fault

@@ -12,8 +12,8 @@ from ...common.errors import CannotRun
 from ...judge.checker.check import check_stream
 from ...judge.checker.search import Limits
 from ..cluster import needs
+from ..cluster.progress import job_progress
 from ..cluster.session import Running, started
-from ..cluster.telling import told
 from .plan import PATTERNS, Plan, check_one, profile_named
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _spread(
     """The results of ``check`` for each item, in order, from one Spark job."""
     tasks = min(len(items), running.cores * 4)
     context = running.session.sparkContext
-    with told(running.session, len(items), tasks, advance):
+    with job_progress(running.session, len(items), tasks, advance):
         found: list[list[Verdict]] = context.parallelize(items, tasks).map(check).collect()
     return found
 
@@ -98,7 +98,7 @@ def _stored(running: Running, url: str, check: _Check, advance: Callable[[int], 
         wanted = paths[first : first + _FILES]
         tasks = min(len(wanted), running.cores * 4)
         contents = reader.load(wanted).select("path", "content").rdd.repartition(tasks)
-        with told(session, len(wanted), tasks, advance):
+        with job_progress(session, len(wanted), tasks, advance):
             found = dict(contents.map(check.of_row).collect())
         if lost := sorted({*wanted} - {*found}):
             raise CannotRun(f"Spark cannot read {lost[0]}; its name may contain a character of a pattern")

@@ -123,8 +123,8 @@ def _section(
     if group.key in accepted:
         parts.append(f'<p class="good">known: {escape(accepted[group.key].reason)}</p>')
     parts.append(f"<p>{escape(_where(group))}</p>")
-    if group.beside:
-        names = ", ".join(f"<code>{escape(name)}</code>" for name, _ in group.beside.most_common(6))
+    if group.others:
+        names = ", ".join(f"<code>{escape(name)}</code>" for name, _ in group.others.most_common(6))
         parts.append(f'<p class="dim">at the same step: {names}</p>')
     if shown is not None:
         parts += _explained(shown, book)

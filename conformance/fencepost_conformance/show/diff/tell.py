@@ -21,7 +21,7 @@ from ..listing import Listing
 _SHOWN = 40
 _VALUE = 60
 #: number of other differences of a group in JSON
-_BESIDE = 6
+_OTHERS = 6
 
 
 def details(
@@ -75,7 +75,7 @@ def as_json(group: Group, shown: Shortest | None, accepted: Mapping[str, Accepte
                 if told_of.refused is not None
             },
         }
-    return told | {"beside": [name for name, _ in group.beside.most_common(_BESIDE)]}
+    return told | {"others": [name for name, _ in group.others.most_common(_OTHERS)]}
 
 
 def tables(

@@ -50,7 +50,7 @@ def notes(found: Examined) -> tuple[str, ...]:
         f"{other}: {found.difference.right}",
     ]
     if found.rules:
-        told += ["rules:", *texts.told(found.rules)]
+        told += ["rules:", *texts.rule_lines(found.rules)]
     return tuple(told)
 
 

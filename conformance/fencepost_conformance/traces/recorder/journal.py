@@ -154,9 +154,9 @@ class Journal:
         """Return the recorded part of a Fetch (``reading.asked``)."""
         return reading.asked(fetch, self._topics)
 
-    def told(self, answer: Any) -> dict[str, Any]:
-        """Return the recorded part of the answer to a Fetch (``reading.told``)."""
-        return reading.told(answer, self._topics)
+    def answered(self, answer: Any) -> dict[str, Any]:
+        """Return the recorded part of the answer to a Fetch (``reading.answered``)."""
+        return reading.answered(answer, self._topics)
 
     def fetches(self, connection: int, header: RequestHeader, body: dict[str, Any]) -> None:
         """Record a Fetch with this body."""
@@ -169,7 +169,7 @@ class Journal:
 
     def received(self, connection: int, header: RequestHeader, entity: Any) -> None:
         if header.api == FETCH:
-            self._frame("received", connection, header, self.told(entity))
+            self._frame("received", connection, header, self.answered(entity))
             return
         try:
             body = plain(to_response(header.api, entity) if header.api in GROUP_APIS else entity)

@@ -311,7 +311,7 @@ class Proxy:
         held = link.held.pop(header.correlation_id, None)
         if held is None:
             return True
-        if not says_something(self._journal.told(entity)):
+        if not says_something(self._journal.answered(entity)):
             return False
         self._journal.fetches(link.number, header, {**held, "late": True})
         return True

@@ -41,7 +41,7 @@ def asked(fetch: Any, names: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def told(answer: Any, names: Mapping[str, str]) -> dict[str, Any]:
+def answered(answer: Any, names: Mapping[str, str]) -> dict[str, Any]:
     """Return for each partition of an answer ``first_offset`` and ``next_offset``: of its first record, and behind its
     last; both None if there are no records."""
     topics = []

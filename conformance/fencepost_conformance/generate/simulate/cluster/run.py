@@ -245,7 +245,7 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
         self._members[event.id] = self.target
         self.cluster.request(self.target, event)
 
-    def told(self, node: Node, served: Served) -> None:
+    def answered(self, node: Node, served: Served) -> None:
         """Handle the outcome of a broker's step."""
         self.events += 1
         for part, outcome in served.parts:

@@ -82,7 +82,7 @@ def join(known: Knowledge, op: Op, body: JoinGroupRequest, answer: JoinGroupResp
         # if a JoinGroup changes nothing, the coordinator answers the generation and ignores its timeouts
         member.earlier_ms = old.shortest_ms
     if surely:
-        known.epochs.told(answer.generation_id, op.line)
+        known.epochs.answered(answer.generation_id, op.line)
         known.epochs.computed(op.sent_ms)
         member.exact = before.alone and not contested
 

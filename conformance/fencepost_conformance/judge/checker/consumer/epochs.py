@@ -37,7 +37,7 @@ class Epochs:
         """The least epoch of the target after a request that computes and was sent at this time."""
         return max([self.seen, *[epoch for due, epoch in self.due if due < now]])
 
-    def told(self, epoch: int, sent: int, *, inside: bool = False) -> None:
+    def answered(self, epoch: int, sent: int, *, inside: bool = False) -> None:
         """Note that the answer to the request of line ``sent`` shows this epoch. ``inside``: its member is certainly in
         the group now, so that the group was not deleted since."""
         if sent > self.anew and (inside or sent > self.deleted):

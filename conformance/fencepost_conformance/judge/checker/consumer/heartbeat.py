@@ -204,7 +204,7 @@ def _accepted(
         member.previous |= {asked} & {JOIN_EPOCH}
     _stay(known, op, member, body)
     _no_two_holders(known, op, member)
-    known.epochs.told(epoch, op.line, inside=known.surely_in(known.members[member_id]))
+    known.epochs.answered(epoch, op.line, inside=known.surely_in(known.members[member_id]))
     known.epochs.computed(op.sent_ms)
 
 

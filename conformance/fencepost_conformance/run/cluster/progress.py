@@ -15,7 +15,7 @@ _LOOK_S = 0.5
 
 
 @contextmanager
-def told(session: SparkSession, count: int, tasks: int, advance: Callable[[int], None]) -> Iterator[None]:
+def job_progress(session: SparkSession, count: int, tasks: int, advance: Callable[[int], None]) -> Iterator[None]:
     """Report the ``count`` pieces of work of the job in the block as its ``tasks`` end, and the rest when it is
     done."""
     from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415 — comes with Spark
