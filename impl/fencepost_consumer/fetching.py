@@ -1,4 +1,16 @@
-"""Fetch requests and their responses (K-FETCH-01)."""
+"""Fetch requests and their responses (K-FETCH-01).
+
+Fetching runs ahead of the application. A fetched partition waits in the buffer until polls have returned its records
+(``handing``), and is fetched again only then. So the buffer has at most one response for each partition, and the memory
+that it uses has a limit.
+
+Two rules keep the partitions even. Each broker has at most one request in flight, and no broker is asked while readable
+records of it are still in the buffer: a request for its other partitions alone would serve those more often. The order
+of the partitions is that of the next fetch; a partition whose records were returned goes to the end (K-SUB-14).
+
+A response is not looked at when it arrives. The position may move before a poll reaches it, so only the poll can decide
+whether the response still counts (``handing``, K-FETCH-03).
+"""
 
 from __future__ import annotations
 

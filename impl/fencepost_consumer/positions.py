@@ -1,4 +1,27 @@
-"""Positions: where reading begins, and whether it may continue there (8.7, step 7 of K-POLL-01)."""
+"""Positions: where reading begins, and whether it may continue there (8.7, step 7 of K-POLL-01).
+
+The position of a partition is the offset of the next record that a poll returns. It moves when records are returned
+(``handing``), not when they are fetched. Only a *valid* position is fetched from. A partition is in one of four states
+(``partition``):
+
+- ``INITIALIZING``: it was just assigned. The group's committed offset becomes the position (``committed``). If there is
+  none, the reset policy decides, and the partition goes to ``AWAIT_RESET``; with the policy ``none`` the poll throws.
+- ``AWAIT_RESET``: the leader is asked for the offset that the policy means: the log's start, its end, or a time.
+- ``AWAIT_VALIDATION``: there is a position, and the epoch of the record before it is known, but the leader or its epoch
+  is new. A new leader may have a shorter log: a former leader accepted records that were never replicated. So the
+  leader is asked where its log ends in that epoch. If the log reaches the position, it is valid. If not, the log was
+  truncated, and the position moves back to the point of truncation, or the policy decides (KIP-320).
+- ``FETCHING``: the position is valid.
+
+Each request can be overtaken. While it is in flight, the application may seek, a rebalance may take the partition away
+and bring it back, and metadata may name another leader. So each request remembers what it was asked for: the policy of
+a reset, the position of a validation, the offset of a fetch. A response counts only if the partition still wants
+exactly that. A seek therefore needs no cancellation: it changes the state, and late responses no longer fit.
+
+Responses do not throw. A failure is kept, and the next pass throws it (``reset_problem``, ``validation_problem``),
+because Kafka's consumers throw only in calls of the application. Retriable errors set ``retry_at`` and ask for new
+metadata. While a request is in flight, ``retry_at`` is the request timeout, so each leader is asked once.
+"""
 
 from __future__ import annotations
 

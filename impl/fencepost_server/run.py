@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import logging
 import signal
 import ssl
@@ -11,21 +12,20 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from uuid import uuid4
 
-from fencepost.aio import GroupBroker
+from fencepost.aio import GroupBroker, RandomChoices
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.choices import Functions
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
 from fencepost.store import MemoryStore, PostgresLease, PostgresStore, SQLiteStore, Store
-from fencepost_server.choices import KafkaChoices
-from fencepost_server.cluster.away import Away
 from fencepost_server.cluster.member import Member, look
 from fencepost_server.dispatch import Dispatch
 from fencepost_server.faults import Hostile, Plan
 from fencepost_server.faults.hostile import FailingStore
-from fencepost_server.groups import Groups
+from fencepost_server.groups import Away, Groups
 from fencepost_server.net.connection import Answer
 from fencepost_server.net.port import Port
 from fencepost_server.node import Node
@@ -45,6 +45,20 @@ _log = logging.getLogger(__name__)
 FILE: Final = "fencepost.db"
 #: The number of partitions of a new offsets topic, as in Kafka.
 OFFSETS_PARTITIONS: Final = 50
+
+
+class KafkaChoices(RandomChoices):
+    """Choices whose member ids of consumer groups have Kafka's text form (G-WIRE-28). ``hyphens``: an id may contain
+    hyphens, but does not begin with one; otherwise it has none."""
+
+    def __init__(self, *, hyphens: bool) -> None:
+        self._hyphens = hyphens
+
+    def uuid(self) -> str:
+        while True:
+            text = base64.urlsafe_b64encode(uuid4().bytes).rstrip(b"=").decode()
+            if not (text.startswith("-") if self._hyphens else "-" in text):
+                return text
 
 
 @asynccontextmanager

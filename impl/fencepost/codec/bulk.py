@@ -19,13 +19,13 @@ from fencepost.protocol.logged import (
     Commits,
     Logged,
     Partition,
+    PlainCommit,
     Row,
     StoredOffset,
     is_packed,
 )
 from fencepost.protocol.offset_messages import ZERO_ID
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
-from fencepost.protocol.plain_commit import PlainCommit
 from fencepost.protocol.records import Record
 
 from .offsets import key_prefix

@@ -1,4 +1,7 @@
-"""The records of a log as a load gets them. Consecutive plain commits are reduced to their result.
+"""Sequences of records that are created on first use: those of a commit, and those of a log as a load gets them.
+
+The creation of the records of a commit, three objects for each partition, would take half of the time of a commit of
+many partitions. But few readers need them: a store writes the bytes, and the coordinator keeps them.
 
 Nearly all records of a log are offsets. Later records supersede most of them, and few of the rest are needed soon. So a
 program that reads a log from bytes (``fencepost.codec``) creates no record for each. Of consecutive commits it keeps
@@ -7,12 +10,13 @@ the last one of each partition, as the bytes of its value, and decodes them on f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from struct import Struct
 from typing import Any, Final, TypeAlias, overload
 
 from .offset_messages import ZERO_ID
-from .offset_records import OffsetCommitValue
+from .offset_records import OffsetCommitKey, OffsetCommitValue
 from .records import Record
 
 #: A topic name and a partition number.
@@ -95,35 +99,23 @@ class Commits:
         self.rows = rows
 
 
-class Logged(Sequence[Record]):
-    """The records of a log, read from bytes: a sequence of records of which ``Load`` uses only ``parts``. It must not
-    be changed."""
+class RecordsOnUse(Sequence[Record]):
+    """A sequence of records that are created when they are first used. A subclass sets ``_records`` to None, and has
+    the length."""
 
-    __slots__ = ("_decode", "_length", "_records", "parts")
+    __slots__ = ("_records",)
+    _records: tuple[Record, ...] | None
 
-    def __init__(
-        self, parts: tuple[Record | Commits, ...], length: int, decode: Callable[[list[Row]], list[Record]]
-    ) -> None:
-        self.parts = parts
-        self._length = length
-        self._decode = decode
-        self._records: tuple[Record, ...] | None = None
+    @abstractmethod
+    def _created(self) -> Iterable[Record]:
+        """Create the records."""
 
     @property
     def records(self) -> tuple[Record, ...]:
-        """All records, in log order; created on first use."""
+        """The records, in log order."""
         if self._records is None:
-            found: list[Record] = []
-            for part in self.parts:
-                if isinstance(part, Commits):
-                    found += self._decode(part.rows)
-                else:
-                    found.append(part)
-            self._records = tuple(found)
+            self._records = tuple(self._created())
         return self._records
-
-    def __len__(self) -> int:
-        return self._length
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records)
@@ -134,6 +126,52 @@ class Logged(Sequence[Record]):
     def __getitem__(self, place: slice) -> tuple[Record, ...]: ...
     def __getitem__(self, place: Any) -> Any:
         return self.records[place]
+
+
+class PlainCommit(RecordsOnUse):
+    """The records of a commit outside of transactions. ``rows``: its partitions, each with the bytes of its value, for
+    which ``is_packed`` holds."""
+
+    __slots__ = ("group", "rows")
+
+    def __init__(self, group: str, rows: Sequence[tuple[Partition, bytes]]) -> None:
+        self.group = group
+        self.rows = rows
+        self._records = None
+
+    def _created(self) -> list[Record]:
+        group = self.group
+        return [Record(OffsetCommitKey(group, topic, index), unpacked(told)) for (topic, index), told in self.rows]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class Logged(RecordsOnUse):
+    """The records of a log, read from bytes: a sequence of records of which ``Load`` uses only ``parts``. It must not
+    be changed."""
+
+    __slots__ = ("_decode", "_length", "parts")
+
+    def __init__(
+        self, parts: tuple[Record | Commits, ...], length: int, decode: Callable[[list[Row]], list[Record]]
+    ) -> None:
+        self.parts = parts
+        self._length = length
+        self._decode = decode
+        self._records = None
+
+    def _created(self) -> list[Record]:
+        found: list[Record] = []
+        for part in self.parts:
+            if isinstance(part, Commits):
+                found += self._decode(part.rows)
+            else:
+                found.append(part)
+        return found
+
+    def __len__(self) -> int:
+        return self._length
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and self.records == tuple(other)

@@ -1,20 +1,14 @@
-"""A commit outside of transactions: its records as bytes, and the outcome of its step.
-
-The creation of its records, three objects for each partition, would take half of the time of a commit of many
-partitions. But few readers need them: a store writes the bytes, and the coordinator keeps them. So the records are
-created on first use.
-"""
+"""A commit outside of transactions: the bytes of its values, and the outcome of its step (``logged.PlainCommit``)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from struct import Struct
-from typing import Any, Final, overload
+from typing import Any, Final
 
 from .events import Outcome, Reply, TaskKey, TimerCommand
-from .logged import Partition, unpacked
+from .logged import PlainCommit
 from .offset_messages import ZERO_ID
-from .offset_records import OffsetCommitKey
 from .rebalances import RebalanceReport
 from .records import Record
 
@@ -35,40 +29,6 @@ def packer(commit_timestamp: int, topic_id: bytes) -> Callable[[int, int], bytes
         return _BEGIN(_VERSION, offset, leader_epoch, _NO_TEXT) + end
 
     return pack
-
-
-class PlainCommit(Sequence[Record]):
-    """The records of a commit. ``rows``: its partitions, each with the bytes of its value (``packer``)."""
-
-    __slots__ = ("_records", "group", "rows")
-
-    def __init__(self, group: str, rows: Sequence[tuple[Partition, bytes]]) -> None:
-        self.group = group
-        self.rows = rows
-        self._records: tuple[Record, ...] | None = None
-
-    @property
-    def records(self) -> tuple[Record, ...]:
-        """The records, in log order."""
-        if self._records is None:
-            group = self.group
-            self._records = tuple(
-                [Record(OffsetCommitKey(group, topic, index), unpacked(told)) for (topic, index), told in self.rows]
-            )
-        return self._records
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[Record]:
-        return iter(self.records)
-
-    @overload
-    def __getitem__(self, place: int) -> Record: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Record, ...]: ...
-    def __getitem__(self, place: Any) -> Any:
-        return self.records[place]
 
 
 class CommitOutcome(Outcome):

@@ -13,8 +13,8 @@ from struct import Struct, pack, unpack_from
 from typing import Final, NamedTuple, TypeAlias
 
 from fencepost.codec import Codec
+from fencepost.protocol.logged import PlainCommit
 from fencepost.protocol.offset_records import ControlKey, Producer
-from fencepost.protocol.plain_commit import PlainCommit
 from fencepost.protocol.records import Record
 
 #: Key and value of a record, in Kafka's bytes.

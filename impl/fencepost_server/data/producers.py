@@ -1,4 +1,23 @@
-"""The producers of a partition: their epochs, and their last batches, by which duplicates are found."""
+"""The producers of a partition: their epochs, and their last batches, by which duplicates are found.
+
+An idempotent producer numbers the records that it sends to a partition: 0, 1, 2 and so on, within one epoch of its
+producer id. A batch has the number of its first and its last record. From this the partition decides about a batch:
+
+- It has the numbers of one of the last five batches of the producer: the producer has sent it again, because it got no
+  answer. The partition answers with the offset of the first copy and appends nothing. Five is the number of batches
+  that a producer may have in flight, so a batch that is repeated is always among them.
+- Its first number follows the last one in the log: the partition appends it. After 2,147,483,647 comes 0.
+- It begins a new, higher epoch: its first number must be 0.
+- Its epoch is lower than the highest one seen: another producer has replaced this one, which is fenced.
+- Anything else is a gap: an earlier batch is missing, and the producer must send that first.
+
+An unknown producer may begin with any number, because the partition may have forgotten it. A transactional producer may
+not, if the transaction coordinator was asked about it first: ``LookedUp`` is the result of that question, and keeps a
+batch that overtakes a rejected one out of the log.
+
+Each partition has this state twice (``known``, ``partition``): with all batches in memory, by which the next batch is
+checked, and with the durable ones only, to which the partition returns if a write fails.
+"""
 
 from __future__ import annotations
 

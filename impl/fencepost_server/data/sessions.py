@@ -1,7 +1,24 @@
 """Fetch sessions (KIP-227): a consumer names its partitions once, and then only those that it changes.
 
-A session belongs to no connection: any may continue it. Each of its requests has the next epoch, so a request that
-comes twice, or too late, is rejected. The answer leaves out partitions of which nothing is new.
+Without sessions a consumer of a thousand partitions would send a thousand rows with each Fetch, and get a thousand rows
+back, most of them without records. With a session both sides remember the last row about each partition:
+
+- A request names a partition when its row has changed, for example its offset, or when it joins the session. Partitions
+  that leave it are in ``forgotten_topics_data``. The request means all partitions of the session.
+- An answer leaves out the partitions of which nothing is new: no records, no error, the same high watermark and the
+  same first offset (``_Cached.takes``). A partition with records goes to the end of the session, so that the byte limit
+  of an answer does not starve the others.
+
+*Epochs.* A full request has epoch 0 and begins a session, if there is room. The requests after it have epochs 1, 2 and
+so on. The session expects exactly one epoch, so it rejects a request that arrives twice or too late. The consumer then
+sends a full request with epoch 0 again. Epoch -1 is a full request that ends the session.
+
+*Two phases.* ``context`` takes a request and raises the epoch. Then the fetch may wait for records. ``answered``
+filters the answer; if another request has continued the session meanwhile, it raises instead.
+
+*Room.* A session belongs to no connection: any may continue it. A node keeps at most ``slots`` sessions. A new one
+replaces the session that was unused for longest, but only after ``STALE_S`` seconds without use. If there is no room,
+the answer has session id 0, and the consumer keeps sending full requests.
 """
 
 from __future__ import annotations

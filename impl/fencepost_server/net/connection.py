@@ -1,7 +1,27 @@
 """A connection. It handles one frame at a time, and reads the next one when it has answered, like Kafka.
 
-Each connection has a task that handles its frames. Requests that only the coordinator handles do not wake the task:
-they are handled where their bytes arrive (``_go_on``).
+A frame is a length of four bytes and a request. Clients send several requests without waiting for answers, and expect
+the answers in the same order. So a connection never handles two requests at once; the bytes that arrive meanwhile wait
+in its buffer.
+
+There are two ways through this file:
+
+- *With the task* (``_run``): wait for a whole frame, answer it, write the answer, repeat. This serves every API. A
+  Fetch may wait here for seconds, and so do the requests behind it.
+- *Without the task* (``_go_on``): a request that only the coordinator handles, as a heartbeat or a commit, is handled
+  where its bytes arrive. That saves a switch to the task and back. It is possible only while the task waits for a
+  frame. ``begin`` returns the answer, or a ``Begun`` whose answer comes when the records are durable (``_finish``), or
+  None for a frame that needs the task; then the task wakes up and handles it.
+
+*Backpressure.* A peer that sends faster than it is served fills the buffer; above ``_AHEAD`` bytes the connection stops
+reading, and TCP stops the peer. A peer that does not read its answers fills the transport's buffer; then the connection
+handles nothing further until the peer has read (``pause_writing``). All connections together hold a limited number of
+bytes (``Memory``); above that limit, connections with a long buffer are closed.
+
+*Ends.* ``doing`` says what the connection waits for, and ``overdue`` which time limit that has. A frame that Kafka does
+not answer raises ``MalformedFrame`` and closes this connection only. ``drain`` lets the request under way finish;
+``drop`` does not. When the connection is lost, the request under way is cancelled: a client that gives up a JoinGroup
+must not keep its place.
 """
 
 from __future__ import annotations
@@ -16,7 +36,6 @@ from typing import Final, TypeAlias
 from fencepost.protocol.frozen import quick
 from fencepost.protocol.messages import ResponseBody
 from fencepost.wire.frames import MalformedFrame
-from fencepost_server.net.memory import Memory
 from fencepost_server.options import Limits
 
 _log = logging.getLogger(__name__)
@@ -37,6 +56,23 @@ class Doing(Enum):
 
 #: Returns the answer to a frame; None if it has none. Raises ``MalformedFrame`` to close the connection.
 Answer: TypeAlias = Callable[["Connection", bytes], Awaitable[bytes | None]]
+
+
+class Memory:
+    """The memory that unanswered requests of all connections use: a count of bytes with a limit."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used = 0
+
+    def add(self, size: int) -> None:
+        """Add to the count; a negative size subtracts."""
+        self.used += size
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the count is above the limit."""
+        return self.used > self.limit
 
 
 @quick

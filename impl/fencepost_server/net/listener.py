@@ -7,8 +7,7 @@ import logging
 import ssl
 from collections.abc import Callable
 
-from fencepost_server.net.connection import Answer, Begin, Connection, Doing
-from fencepost_server.net.memory import Memory
+from fencepost_server.net.connection import Answer, Begin, Connection, Doing, Memory
 from fencepost_server.net.port import BACKLOG, Port
 from fencepost_server.options import Address, Limits
 

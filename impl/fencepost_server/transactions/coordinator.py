@@ -1,8 +1,32 @@
 """The transaction coordinator: producer ids, fencing, and transactions from their first partition to their last marker.
 
-A transaction is decided when its state in the store says so. Then the coordinator writes the markers; after a restart
-it writes them again until each partition has its marker. A transaction can end in two ways (KIP-890). With version 1,
-a producer keeps its epoch. With version 2, each transaction has a separate epoch, and writing to a partition adds it.
+A transactional id belongs to one producer at a time. The coordinator keeps one ``Transaction`` for it, which the store
+has too. Its state goes around this circle:
+
+    Empty -> Ongoing -> PrepareCommit -> CompleteCommit -> Ongoing -> PrepareAbort -> CompleteAbort -> Ongoing ...
+
+1. InitProducerId (``init_producer``) gives the producer an id and an epoch. The epoch is higher than that of any
+   earlier producer with the same transactional id, so an earlier one is *fenced*: the coordinator and the partitions
+   reject its epoch. If the earlier producer left a transaction open, the coordinator aborts it first.
+2. The first partition (``add``) opens the transaction. The producer writes to partitions only after they were added, so
+   the coordinator knows each partition that needs a marker.
+3. EndTxn (``end``) decides. The decision is made when the state PrepareCommit or PrepareAbort is in the store
+   (``_decide``), not before and not after. A crash before it leaves the transaction open, and its timeout aborts it
+   (``abort_late``). A crash after it changes nothing: the markers follow after the restart (``finish_endings``).
+4. The coordinator writes a marker to each partition (``_complete``), and repeats this until all have one. A second
+   marker does no harm. Then the state becomes complete, and the client gets its answer.
+
+Two versions of the protocol are in use (KIP-890). With version 1 a producer keeps its epoch over its transactions, so a
+late batch of one transaction may end up in the next. With version 2 each end of a transaction raises the epoch, and
+writing to a partition adds it.
+
+A client that lost an answer repeats its request with the id and epoch that it knows. So a transaction remembers the
+epoch before the last bump and the id before the last change, and the coordinator tells a repeated request
+(``_has_ended``) from one of a fenced producer. Epochs end at 32,766; then the producer gets a new id.
+
+One lock for each transactional id is held from the check until the change is stored, so that no two requests change a
+transaction at once. If the store fails, the change is undone in memory (``_keep``). No lock is held while markers are
+written, because that may take long.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ from fencepost.coordinator.offsets import commit
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.choices import Choices
 from fencepost.protocol.events import Outcome
-from fencepost.protocol.plain_commit import CommitOutcome, PlainCommit
+from fencepost.protocol.logged import PlainCommit
+from fencepost.protocol.plain_commit import CommitOutcome
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_4
 from fencepost_conformance.generate.generator import generate

@@ -31,6 +31,7 @@ from fencepost_consumer.events import (
     Assign,
     CallReturned,
     CommitAsync,
+    CommitSync,
     LeadersChanged,
     OffsetAndMetadata,
     ProblemKind,
@@ -627,3 +628,20 @@ def test_each_call_counts_its_own_failed_look_ups():
     driver.do(LookupFailed(driver.now, None))
     driver.wait(199)
     driver.none(FindCoordinator)
+
+
+def test_a_lookup_survives_a_commit_that_fails_over_the_coordinator():
+    """With a manual assignment the commit throws the failure; the look-up of positions stays for the next poll, which
+    looks up the coordinator again (K-FIND-01, K-POS-08)."""
+    driver = Driver(Client.CLASSIC).leaders()
+    driver.do(Assign(driver.now, (T0,)))
+    driver.poll()
+    driver.do(CommitSync(driver.now, ((T0, OffsetAndMetadata(5)),)))
+    driver.do(LookupFailed(driver.now, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    assert driver.returned().problem.error is ErrorCode.GROUP_AUTHORIZATION_FAILED
+    driver.wait(1_000)
+    driver.poll()
+    driver.only(FindCoordinator)
+    driver.coordinator()
+    assert driver.poll().problem is None
+    driver.asked(OffsetFetchRequest)

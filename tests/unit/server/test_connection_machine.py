@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from fencepost_conformance.generate.virtual.loop import run
-from fencepost_server.net.connection import Begun, Connection
-from fencepost_server.net.memory import Memory
+from fencepost_server.net.connection import Begun, Connection, Memory
 from fencepost_server.options import Limits
 
 LIMITS = Limits(frame_bytes=500, frame_s=3.0, write_s=2.0, idle_s=50.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.protocol.plain_commit import PlainCommit
+from fencepost.protocol.logged import PlainCommit
 from fencepost.protocol.records import Record
 
 from .state import CoordinatorState

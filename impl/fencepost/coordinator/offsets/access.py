@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from fencepost.protocol.logged import Partition, StoredOffset
+from fencepost.protocol.logged import Partition, PlainCommit, StoredOffset
 from fencepost.protocol.offset_records import OffsetCommitKey
-from fencepost.protocol.plain_commit import PlainCommit
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
-from fencepost.protocol.logged import Partition
+from fencepost.protocol.logged import Partition, PlainCommit
 from fencepost.protocol.offset_messages import (
     ZERO_ID,
     OffsetCommitRequest,
@@ -14,7 +14,7 @@ from fencepost.protocol.offset_messages import (
     OffsetCommitResponse,
 )
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue, Producer
-from fencepost.protocol.plain_commit import PlainCommit, packer
+from fencepost.protocol.plain_commit import packer
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
