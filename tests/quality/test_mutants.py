@@ -25,7 +25,7 @@ COUNTS = {
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_the_suite_finds_the_fault(name):
-    verdict = suite.run(MUTANTS[name], quick=True)
+    verdict = suite.run(MUTANTS[name], quick=True, begin_with=killers.first_of(name))
     assert verdict.killed
     assert killers.otherwise(verdict, quick=True) is None
     (kill,) = verdict.kills
@@ -37,7 +37,7 @@ def test_the_suite_finds_the_fault(name):
 def test_processes_that_are_renewed_try_them_all(monkeypatch):
     """Return the mutants in order, more than two processes can run at a time."""
     monkeypatch.setattr(suite, "TASKS_EACH", 1)
-    chosen = list(MUTANTS.values())[:5]
+    chosen = list(MUTANTS.values())[:3]
     verdicts = list(suite.run_all(chosen, quick=True, workers=2))
     assert [verdict.mutant for verdict in verdicts] == [mutant.name for mutant in chosen]
     assert all(verdict.killed for verdict in verdicts)
@@ -49,6 +49,14 @@ def test_without_a_fault_nothing_is_found(monkeypatch, one_in):
         for count in counts:
             monkeypatch.setattr(module, count, getattr(module, count) // one_in)
     assert suite.control() == []
+
+
+def test_checks_that_are_among_others_have_a_name():
+    """A quick run begins with the check that ``killers.json`` names first."""
+    assert {check for checks in suite.CHECKS.values() if len(checks) > 1 for check in checks} == {*suite.NAMES}
+    assert set(suite.NAMES.values()) <= {
+        each.partition(":")[0] for found in killers.pinned().values() for each in found
+    }
 
 
 def test_faults_of_real_systems_are_among_them():

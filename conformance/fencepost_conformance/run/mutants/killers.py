@@ -24,6 +24,12 @@ def pinned() -> Mapping[str, tuple[str, ...]]:
     return {name: tuple(found) for name, found in json.loads(FILE.read_text(encoding="utf-8")).items()}
 
 
+def first_of(mutant: str) -> str:
+    """Return the name of the first check that finds a mutant, so that a quick run begins with it; empty if there is
+    none."""
+    return pinned().get(mutant, ("",))[0].partition(":")[0]
+
+
 def found_by(verdict: Verdict) -> tuple[str, ...]:
     """Return the same for a run."""
     return tuple(f"{kill.check}: {kill.by}" for kill in verdict.kills)

@@ -95,14 +95,16 @@ class Verdict:
         return bool(self.kills)
 
 
-def run(mutant: Mutant, *, quick: bool = False, kafka: str | None = None) -> Verdict:
-    """Plant the fault and run every check of its side; ``quick``: until one finds it. ``kafka``: the release whose own
-    client is the last check. Raises ``CannotRun`` if there is no such client."""
+def run(mutant: Mutant, *, quick: bool = False, begin_with: str = "", kafka: str | None = None) -> Verdict:
+    """Plant the fault and run every check of its side; ``quick``: until one finds it. ``begin_with``: the name of the
+    check that runs first (``NAMES``). ``kafka``: the release whose own client is the last check. Raises ``CannotRun``
+    if there is no such client."""
     kills: list[Kill] = []
     broken = ""
     try:
         with planted(mutant):
-            for check in (*CHECKS[mutant.side], *_by_kafka(kafka, mutant.side)):
+            checks = sorted(CHECKS[mutant.side], key=lambda check: NAMES.get(check) != begin_with)
+            for check in (*checks, *_by_kafka(kafka, mutant.side)):
                 kills += islice(check(), 1)
                 if quick and kills:
                     break
@@ -138,9 +140,10 @@ def run_all(
 
 
 def _run_named(name: str, *, quick: bool, kafka: str | None) -> Verdict:
+    from . import killers  # noqa: PLC0415 — imports this module
     from .catalogue import MUTANTS  # noqa: PLC0415 — imports the faults, which import the checks
 
-    return run(MUTANTS[name], quick=quick, kafka=kafka)
+    return run(MUTANTS[name], quick=quick, begin_with=killers.first_of(name) if quick else "", kafka=kafka)
 
 
 def control(kafka: str | None = None) -> list[Kill]:
@@ -412,6 +415,17 @@ CHECKS: dict[Side, tuple[Check, ...]] = {
     Side.RECORDS: (round_trips,),
     Side.STORE: (stores,),
     Side.OFFSETS: (offsets, offset_traces),
+}
+#: the name in a ``Kill`` of each check that is one of several
+NAMES: dict[Check, str] = {
+    product: "product",
+    simulations: "simulation",
+    consumer_simulations: "consumer simulation",
+    offsets: "offsets",
+    **dict.fromkeys((walks, consumer_walks), "member's model"),
+    **dict.fromkeys((traces, consumer_traces, mixed_traces, offset_traces), "model"),
+    **dict.fromkeys((scenes, consumer_scenes, mixed_scenes), "scene"),
+    **dict.fromkeys((loads, read_while_compacted, consumer_loads, mixed_loads), "loading"),
 }
 ALL_CHECKS: tuple[Check, ...] = (
     product,
