@@ -192,7 +192,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 def composed(function: Callable[..., R], quirks: list[Callable[..., R]]) -> Callable[..., R]:
     """The function with these quirks, the first of which is called first."""
-    for each in reversed(quirks):
+    for each in quirks[::-1]:
         function = partial(each, function)
     return function
 
