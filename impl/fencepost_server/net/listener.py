@@ -35,12 +35,14 @@ class Listener:
         self._limits = limits
         self._overdue = overdue
         self._servers: list[asyncio.Server] = []
+        self._closed = False
         self._sweeper: asyncio.Task[None] | None = None
 
     async def start(self, listen: Address, tls: ssl.SSLContext | None = None, port: Port | None = None) -> Address:
         """Listen on an address, or accept connections on an open ``port``. Returns the address with its port. Raises
         ``OSError`` if it cannot listen."""
         loop = asyncio.get_running_loop()
+        self._closed = False
         if port is None:
             made = await loop.create_server(self.connection, listen.host, listen.port, ssl=tls, backlog=BACKLOG)
             self._servers.append(made)
@@ -54,6 +56,7 @@ class Listener:
 
     def close(self) -> None:
         """Accept no further connections and requests; each connection closes after the answer under way."""
+        self._closed = True
         for server in self._servers:
             server.close()
         if self._sweeper is not None:
@@ -79,6 +82,8 @@ class Listener:
         return Connection(self._answer, self._limits, self.memory, self._open, self._close, begin=self._begin)
 
     def _open(self, connection: Connection) -> bool:
+        if self._closed:  # its TLS handshake has taken until now
+            return False
         if len(self.connections) >= self._limits.connections:
             self.refused += 1
             _log.warning("connection from %s rejected: %s are open", connection.peer, len(self.connections))

@@ -79,6 +79,13 @@ def test_a_classic_group_from_its_first_member_to_stable() -> None:
     assert (end.generation, end.state) == (1, scene.now_in)
 
 
+def test_the_first_of_two_members_is_the_leader() -> None:
+    scene = Reported()
+    leader, _ = scene.stable(2)
+    (began,) = [each for each in scene.reports if isinstance(each, GenerationBegan)]
+    assert (began.generation, began.leader, began.members) == (1, leader, 2)
+
+
 def test_a_second_member_joins_and_gives_a_reason() -> None:
     scene = Reported()
     scene.stable(1)
@@ -230,6 +237,9 @@ def test_a_loaded_group_has_too_many_members() -> None:
     small = Reported(group_max_size=2)
     small.load(scene.records)
     assert small.last == "the loaded group has more members than group.max.size (2)"
+    full = Reported(group_max_size=3)
+    full.load(scene.records)
+    assert full.reports == []
 
 
 def test_a_consumer_group_from_its_first_member_to_empty() -> None:

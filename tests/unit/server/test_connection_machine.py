@@ -16,7 +16,8 @@ import pytest
 
 from fencepost_conformance.generate.virtual.loop import run
 from fencepost_server.net.connection import Begun, Connection, Memory
-from fencepost_server.options import Limits
+from fencepost_server.net.listener import Listener
+from fencepost_server.options import Address, Limits
 
 LIMITS = Limits(frame_bytes=500, frame_s=3.0, write_s=2.0, idle_s=50.0)
 AT_ONCE, TASK, LATER = b"a", b"t", b"l"
@@ -225,3 +226,27 @@ def test_a_connection_does_as_its_model(part: int) -> None:
         ran = run(play(Random(seed)), Random(seed))
         assert ran.failure is None, (seed, ran.failure)
         assert not ran.unhandled, (seed, ran.unhandled)
+
+
+def test_a_connection_that_is_made_after_the_listener_has_closed_is_not_served() -> None:
+    """Its TLS handshake has taken until then."""
+
+    async def main() -> None:
+        listener = Listener(_never, LIMITS)
+        await listener.start(Address(host="server", port=9092))
+        early, late = Peer(lambda: None), Peer(lambda: None)
+        listener.connection().connection_made(early)
+        listener.close()
+        listener.connection().connection_made(late)
+        assert late.closed
+        await listener.stop()
+        assert early.closed
+
+    ran = run(main(), Random(1))
+    if ran.failure is not None:
+        raise ran.failure
+    assert (ran.leaked, ran.unhandled) == ((), ())
+
+
+async def _never(connection: Connection, frame: bytes) -> bytes | None:
+    raise AssertionError("no frame was sent")

@@ -44,7 +44,7 @@ def mutants(  # noqa: PLR0917 — options of a command line
     area: Annotated[
         str | None,
         typer.Option(
-            metavar="AREA", help="run an area's own tests against its faults: server, store, host, aio, work or remote"
+            metavar="AREA", help="run an area's own tests against its faults: server, rebalances, store, host, aio, …"
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import (
     drivers,
+    rebalances,
     server_configuration,
     server_connections,
     server_data,
@@ -22,6 +23,7 @@ FAULTS: dict[str, Fault] = {
         *server_transactions.FAULTS,
         *server_configuration.FAULTS,
         *server_connections.FAULTS,
+        *rebalances.FAULTS,
         *stores.FAULTS,
         *drivers.FAULTS,
         *workers.FAULTS,

@@ -16,6 +16,7 @@ class Area(StrEnum):
     TRANSACTIONS = "server/transactions"
     CONFIGURATION = "server/configuration"
     CONNECTIONS = "server/connections"
+    REBALANCES = "rebalances"
     STORE = "store"
     HOST = "host"
     AIO = "aio"

@@ -122,4 +122,14 @@ FAULTS = (
             ),
         ),
     ),
+    Fault(
+        "connection-served-after-the-end", Area.CONNECTIONS,
+        "a connection whose TLS handshake ends after the server has stopped is served by the stopped server",
+        "connect with TLS while the server stops: it must close the connection",
+        (
+            Replacement(
+                "fencepost_server/net/listener.py", "Listener._open", "if self._closed:", "if not self._limits:"
+            ),
+        ),
+    ),
 )  # fmt: skip

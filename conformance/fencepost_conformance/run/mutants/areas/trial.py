@@ -50,6 +50,7 @@ TESTS: Final[dict[Area, tuple[str, ...]]] = {
         f"{_SERVER}/test_connection_machine.py", f"{_SERVER}/test_limits_and_rights.py",
         f"{_SERVER}/test_direct_answers.py",
     ),
+    Area.REBALANCES: ("tests/unit/core/test_rebalance_reports.py", f"{_SERVER}/test_rebalance_page.py"),
     Area.STORE: (
         f"{_STORE}/test_contract.py", f"{_STORE}/test_upgrade.py", f"{_STORE}/test_lease.py",
         f"{_STORE}/test_lease_machine.py", f"{_STORE}/test_store_machine.py",

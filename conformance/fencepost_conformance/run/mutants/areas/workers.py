@@ -239,4 +239,18 @@ FAULTS = (
             ),
         ),
     ),
+    Fault(
+        "only-the-newest-share-is-lost", Area.WORK,
+        "a worker that loses its partitions marks only its newest share as lost; its program may work on another",
+        "a worker gets partitions while its program is slow, and is fenced: the share of the program must be lost",
+        (Replacement(WORKER, "Worker._over", "for earlier in self._shares:", "for earlier in ():"),),
+        tests=("tests/unit/work/test_one_owner.py",),
+    ),
+    Fault(
+        "close-keeps-polling", Area.WORK,
+        "a worker that leaves polls until its listener is idle, and each poll calls the listener again",
+        "the callback for new partitions takes as long as the rebalance timeout: leave() must end",
+        (Replacement(DRIVER, "Driver._poll", "self._running and not self._closing", "self._running"),),
+        tests=("tests/unit/work/test_one_owner.py",),
+    ),
 )  # fmt: skip
