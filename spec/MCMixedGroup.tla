@@ -30,6 +30,7 @@ TwoPartitions == <<"p1", "p2">>
 (***************************************************************************)
 AllDynamic   == [c \in Clients |-> ""]
 FirstStatic  == [c \in Clients |-> IF c = "c1" THEN "i1" ELSE ""]
+SameInstance == [c \in Clients |-> "i1"]  \* processes that share one instance id
 
 (***************************************************************************)
 (* Which protocols the processes of a client speak. Risk with one protocol *)
@@ -68,6 +69,8 @@ Endings  == {"ClientStarts", "ClientLeaves", "ClientCrashes"}
 Losses   == {"ClientStarts", "RequestLost", "ReplyLost"}
 Copies   == {"ClientStarts", "RequestDuplicated"}
 Stalls   == {"ClientStarts"} \cup TimerFaults
+FailOvers == {"ClientStarts", "CoordinatorFailsOver"}
+CopiesAndCrashes == Copies \cup Crashes
 CopiesAndSessions == Copies \cup {"SessionTimerFiresEarly"}
 
 -----------------------------------------------------------------------------

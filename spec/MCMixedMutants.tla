@@ -68,6 +68,49 @@ StaysStable(stable) == Classic!Outcome(stable)
 \* For MayDowngrade: the policy is not asked (X-POL).
 AlwaysMayDowngrade == TRUE
 
+\* For ClassicMember!IsWithheld: a partition is given away while another member
+\* holds it (A-COOP-01).
+NothingIsWithheld(M, m, p) == FALSE
+
+\* For MustJoinBeforeSync: a lagging member is answered (X-SYNC-05).
+NoMemberMustJoinBeforeSync(g, m) == FALSE
+
+\* For HasNoProtocol: a group is upgraded in its first rebalance (X-UP-07).
+EveryGroupHasAProtocol(g) == FALSE
+
+\* For LoadedSubscriptions: a load forgets which members are classic (X-UP-05).
+NoLoadedSubscriptions(l) == << >>
+
+\* For WithJoinTimer and WithSyncTimer: no timer is set (X-TMR-02, X-TMR-03).
+NoTimerIsSet(timers, m) == timers
+
+\* For ClassicMemberError: the instance id is not checked (X-SYNC-01, X-HB-01).
+ClassicMemberErrorWithoutInstance(g, id, inst, generation) ==
+  CASE id \notin DOMAIN g.subscriptions -> "UNKNOWN_MEMBER_ID"
+    [] generation # g.consumer.members[id].epoch -> "ILLEGAL_GENERATION"
+    [] OTHER -> ""
+
+\* For ClassicMemberError: a member of the consumer protocol passes too (X-SYNC-02,
+\* X-HB-01). No classic client has the id of one, so the check is redundant here,
+\* and its removal harmless.
+ClassicMemberErrorOfAnyMember(g, id, inst, generation) ==
+  LET instances == g.consumer.instances
+  IN CASE inst # "" /\ inst \notin DOMAIN instances -> "UNKNOWN_MEMBER_ID"
+       [] inst # "" /\ instances[inst] # id         -> "FENCED_INSTANCE_ID"
+       [] id \notin DOMAIN g.consumer.members       -> "UNKNOWN_MEMBER_ID"
+       [] generation # g.consumer.members[id].epoch -> "ILLEGAL_GENERATION"
+       [] OTHER -> ""
+
+\* For IsAssignedToAnother: an upgrade overlooks the assignments of others
+\* (X-UP-05).
+NothingIsAssignedToAnother(g, m, p) == FALSE
+
+\* For Consumer!Mapping: an instance id stays mapped to the member that was
+\* replaced (M-STATIC-03).
+MappingStays(g, r) ==
+  IF r.instanceId = "" \/ r.instanceId \in DOMAIN g.instances THEN g.instances
+  ELSE Put(g.instances, r.instanceId, r.memberId)
+
 \* For ExpectsAnswer: a client never stops waiting (K-ERR-13, N-ERR-06).
 ExpectsAnswerForever(c) == TRUE
 =============================================================================

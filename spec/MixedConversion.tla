@@ -67,13 +67,17 @@ ClaimsBefore(g, n, m, p) ==
      /\ \/ other.generation > mine.generation
         \/ other.generation = mine.generation /\ Classic!First({m, n}) = n
 
+\* Whether p is the assignment of another member than m.
+IsAssignedToAnother(g, m, p) ==
+  \E n \in DOMAIN g.members \ {m} : p \in g.members[n].assignment
+
 \* Partitions that m may still own beyond its assignment (X-UP-05 fixed). The
 \* assignment lacks what m is about to give up in a cooperative rebalance, and
 \* C-JOIN-42 blanks it.
 ValidClaims(g, m) ==
   {p \in g.members[m].metadata.owned :
-     \A n \in DOMAIN g.members \ {m} :
-       p \notin g.members[n].assignment /\ ~ClaimsBefore(g, n, m, p)}
+     /\ ~IsAssignedToAnother(g, m, p)
+     /\ \A n \in DOMAIN g.members \ {m} : ~ClaimsBefore(g, n, m, p)}
 
 \* Which members are converted, and with which partitions (X-UP-05). An
 \* assignment of zero bytes counts as nothing (X-UP-06).

@@ -197,6 +197,9 @@ JoinAnswer(c, id, epoch) ==
   [api |-> "JoinGroup", to |-> c, error |-> "NONE", memberId |-> id,
    generation |-> epoch, leader |-> "", skipAssignment |-> FALSE, members |-> {}]
 
+\* A member that has joined gets a sync timer (X-TMR-03).
+WithSyncTimer(timers, m) == timers \cup {m}
+
 \* A join that stays in the consumer group (X-JOIN-10..20). Classic members have
 \* no rebalance timer (X-JOIN-21).
 JoinConsumerGroup(g, r, inst, fresh, T) ==
@@ -209,7 +212,7 @@ JoinConsumerGroup(g, r, inst, fresh, T) ==
                         id, r.metadata)
       h == [g EXCEPT !.consumer = [after.g EXCEPT !.rebalanceTimers = applied.rebalanceTimers],
                      !.subscriptions = subscribed,
-                     !.joinTimers = @ \ {id}, !.syncTimers = @ \cup {id}]
+                     !.joinTimers = @ \ {id}, !.syncTimers = WithSyncTimer(@, id)]
   IN Reply(Outcome(WithoutOldTimers(h)), Classic!Caller(r), JoinAnswer(r.from, id, after.y.epoch))
 
 (***************************************************************************)
@@ -306,6 +309,13 @@ MustRejoin(g, m) ==
 \* The partitions that SyncGroup returns to a classic member: A (X-SYNC-06).
 SyncAssignment(g, m) == DOMAIN g.consumer.members[m].assigned
 
+\* A lagging member must join first, unless it has to learn what to revoke
+\* (X-SYNC-05).
+MustJoinBeforeSync(g, m) == IsBehind(g, m) /\ g.consumer.members[m].state # "UNREVOKED"
+
+\* A member that is asked to rejoin gets a join timer (X-TMR-02).
+WithJoinTimer(timers, m) == timers \cup {m}
+
 \* A SyncGroup is refused, answered with REBALANCE_IN_PROGRESS, or with A
 \* (X-SYNC-01..06).
 HandleSyncToConsumerGroup(g, r, inst) ==
@@ -313,8 +323,8 @@ HandleSyncToConsumerGroup(g, r, inst) ==
       error == ClassicMemberError(g, id, inst, r.generation)
       Answer(h, e, a) == Reply(Outcome(h), Classic!Caller(r), Classic!SyncReply(r.from, e, a))
   IN CASE error # "" -> Answer(g, error, {})
-       [] IsBehind(g, id) /\ g.consumer.members[id].state # "UNREVOKED" ->
-            Answer([g EXCEPT !.joinTimers = @ \cup {id}], "REBALANCE_IN_PROGRESS", {})
+       [] MustJoinBeforeSync(g, id) ->
+            Answer([g EXCEPT !.joinTimers = WithJoinTimer(@, id)], "REBALANCE_IN_PROGRESS", {})
        [] OTHER ->
             Answer([g EXCEPT !.syncTimers = @ \ {id},
                              !.consumer.sessionTimers = @ \cup {id}],
@@ -337,7 +347,7 @@ HandleClassicHeartbeat(g, id, inst, generation) ==
        [] fence # "" -> [g |-> g, error |-> fence]
        [] OTHER ->
             [g |-> [g EXCEPT !.consumer.sessionTimers = @ \cup {id},
-                             !.joinTimers = IF mustRejoin THEN @ \cup {id} ELSE @],
+                             !.joinTimers = IF mustRejoin THEN WithJoinTimer(@, id) ELSE @],
              error |-> IF mustRejoin THEN "REBALANCE_IN_PROGRESS" ELSE "NONE"]
 
 \* A leave by member id (C-LEAVE-12..22, X-LEAVE-01..05).
@@ -377,9 +387,13 @@ SyncExpired(g, m) ==
   IF m \in DOMAIN g.consumer.members THEN RemoveMember(g, m)
   ELSE Outcome([g EXCEPT !.syncTimers = @ \ {m}])
 
+\* The classic members of a loaded consumer group keep their metadata (X-UP-05,
+\* F-REPLAY-01).
+LoadedSubscriptions(l) == l.subscriptions
+
 \* The group that a new coordinator loads; join and sync timers are not restored
 \* (F-LOAD-01, X-TMR-04).
 Loaded(l, blocked) ==
   IF l.protocol = "classic" THEN ClassicGroup(Classic!Loaded(l.classic))
-  ELSE ConsumerGroup(Consumer!Loaded(l.consumer, blocked), l.subscriptions)
+  ELSE ConsumerGroup(Consumer!Loaded(l.consumer, blocked), LoadedSubscriptions(l))
 =============================================================================

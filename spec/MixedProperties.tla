@@ -64,17 +64,27 @@ MayJoin(c) ==
 \* c is a client of the consumer group: it has not been fenced. For a classic
 \* client its generation decides, and while it joins, whether it is let in
 \* (X-JOIN-12).
-IsInGroup(c) ==
+IsInConsumerGroup(c) ==
   \/ RunsConsumer(c) /\ consumer[c].memberId \in Present
   \/ /\ classic[c].memberId \in DOMAIN group.subscriptions
      /\ \/ classic[c].generation = Member(classic[c].memberId).epoch
         \/ classic[c].state = "joining" /\ MayJoin(c)
 
-\* INV-KIP-09, for clients: a partition assigned to one member is no longer
-\* owned by any other client, unless that client was fenced.
+\* c is a client of the classic group: a member with its generation.
+IsInClassicGroup(c) ==
+  /\ classic[c].memberId \in DOMAIN group.classic.members
+  /\ classic[c].generation = group.classic.generationId
+
+\* INV-KIP-09, for clients of groups of either protocol: a partition assigned to
+\* one member is no longer owned by any other client, unless that client was
+\* fenced.
 NoPartitionIsReassignedBeforeItIsReleased ==
-  \A c \in Clients : IsInGroup(c) =>
-    \A m \in Present \ {MemberIdOf(c)} : Owned(c) \cap DOMAIN Member(m).assigned = {}
+  \A c \in Clients :
+    /\ IsInConsumerGroup(c) =>
+         \A m \in Present \ {MemberIdOf(c)} : Owned(c) \cap DOMAIN Member(m).assigned = {}
+    /\ IsInClassicGroup(c) =>
+         \A m \in DOMAIN group.classic.members \ {classic[c].memberId} :
+           Owned(c) \cap group.classic.members[m].assignment = {}
 
 \* INV-KIP-09 without regard to epochs, where no request is late and no timer
 \* early: a conversion never gives away what a present member still has.
@@ -89,6 +99,19 @@ EverySyncReturnsTheCurrentAssignment ==
        /\ IsConsumerGroup
        /\ IsApi(y, "SyncGroup") /\ y.error = "NONE"
        => y.assignment = DOMAIN Member(classic[y.to].memberId).assigned]_vars
+
+\* SyncGroup returns nothing to a member that lags: there is, or can be, a target
+\* that it has not been reconciled with. Only what it has to revoke it must learn
+\* (X-SYNC-05).
+NoLaggingMemberIsSynced ==
+  [][\A y \in replies' \ replies :
+       /\ IsConsumerGroup
+       /\ IsApi(y, "SyncGroup") /\ y.error = "NONE"
+       => LET m == Member(classic[y.to].memberId)
+              h == group.consumer
+          IN \/ m.state = "UNREVOKED"
+             \/ /\ m.epoch = h.assignmentEpoch
+                /\ h.assignmentEpoch = h.groupEpoch \/ h.blocked]_vars
 
 \* Fencing: whatever clients believe (NOT-01), the commits of at most one of
 \* them are accepted.
@@ -208,6 +231,10 @@ EveryConversionIsAllowed ==
   [][/\ IsUpgrade => Policy \in {"bidirectional", "upgrade"}
      /\ IsDowngrade => Policy \in {"bidirectional", "downgrade"}]_vars
 
+\* A group has a protocol when it is upgraded: its first rebalance is over
+\* (X-UP-07).
+NoGroupIsUpgradedInItsFirstRebalance == [][IsUpgrade => ~group.classic.initial]_vars
+
 \* A refused join affects no other client (X-UP-03 fixed).
 NoRejectedJoinAffectsOtherClients ==
   [][\A y \in replies' \ replies :
@@ -237,6 +264,63 @@ AStaleSyncChangesNothing ==
        /\ \/ r.memberId \notin DOMAIN group.subscriptions
           \/ r.generation # Member(r.memberId).epoch
        => group' = group /\ \A y \in replies' \ replies : y.error # "NONE"]_vars
+
+AllMembers == IF IsClassicGroup THEN DOMAIN group.classic.members ELSE Present
+InstanceIdOf(m) == IF IsClassicGroup THEN group.classic.members[m].instanceId
+                   ELSE Member(m).instanceId
+
+\* Another member has the instance id of this one, so it was replaced, by a
+\* process of either protocol.
+IsReplaced(id, inst) ==
+  id # "" /\ inst # "" /\ \E m \in AllMembers \ {id} : InstanceIdOf(m) = inst
+
+\* A request that a replaced member may not make: any, but a join of the consumer
+\* protocol, which may replace the other in turn (M-STATIC-03, X-UP-13).
+IsMeantForMembers(r) == IF IsClassic(r) THEN r.api # "LeaveGroup" ELSE r.epoch # 0
+
+\* No request of a replaced member succeeds, whatever the API, the protocol and the
+\* kind of group: it changes nothing, and the answer ends the old process
+\* (INV-FENCE-01, X-JOIN-08, X-SYNC-01, X-HB-01, M-STATIC-05). A classic group does
+\* not know heartbeats of the consumer protocol (M-VAL-24).
+EveryReplacedMemberIsFenced ==
+  [][/\ \A r \in requests \ requests' :
+          IsReplaced(r.memberId, InstanceOf[r.from]) /\ IsMeantForMembers(r) =>
+            /\ group' = group
+            /\ \A y \in replies' \ replies :
+                 y.error \in {"FENCED_INSTANCE_ID",
+                              IF IsClassicGroup THEN "GROUP_ID_NOT_FOUND" ELSE ""}
+     /\ \A c \in Clients : IsReplaced(MemberIdOf(c), InstanceOf[c]) =>
+          /\ \A p \in Owned(c) : ~CommitIsAccepted(c, p)
+          /\ ClientHeartbeats(c) => group' = group /\ classic'[c].state = "stopped"]_vars
+
+\* An instance id is mapped to the member that has it (INV-KIP-14).
+EveryInstanceMapsToItsMember ==
+  LET instances == group.consumer.instances
+  IN \A i \in DOMAIN instances :
+       instances[i] \in Present /\ Member(instances[i]).instanceId = i
+
+\* Another coordinator would load the same consumer group (F-LOAD-01, X-UP-05).
+TheMemoryEqualsTheLog == IsConsumerGroup => log = ConsumerLog(group)
+
+\* A classic member that is asked to rejoin, by the answer to a SyncGroup or a
+\* Heartbeat, has the timer that ends the wait for it (X-TMR-02).
+EveryMemberAskedToRejoinHasAJoinTimer ==
+  [][IsConsumerGroup =>
+       /\ \A y \in replies' \ replies :
+            IsApi(y, "SyncGroup") /\ y.error = "REBALANCE_IN_PROGRESS" =>
+              classic[y.to].memberId \in group'.joinTimers
+       /\ \A c \in Clients :
+            /\ classic[c].state = "stable"
+            /\ classic'[c] = [classic[c] EXCEPT !.state = "unjoined"]
+            => classic[c].memberId \in group'.joinTimers]_vars
+
+\* A classic member whose JoinGroup is answered has the timer that ends the wait
+\* for its SyncGroup (X-TMR-03).
+EveryMemberAskedToSyncHasASyncTimer ==
+  [][\A y \in replies' \ replies :
+       /\ group'.protocol = "consumer"
+       /\ IsApi(y, "JoinGroup") /\ y.error = "NONE"
+       => y.memberId \in group'.syncTimers]_vars
 
 \* Every member has its session timer, and no other id has one (M-TMR-01,
 \* X-TMR-01).
@@ -279,8 +363,6 @@ ConsumerHasConverged(c) ==
      /\ ~p.reconciling /\ ~p.unacknowledged /\ ~p.waiting
 
 ClientHasConverged(c) == IF RunsConsumer(c) THEN ConsumerHasConverged(c) ELSE ClassicHasConverged(c)
-
-AllMembers == IF IsClassicGroup THEN DOMAIN group.classic.members ELSE Present
 
 \* If the policy allows both conversions, a group whose members all speak one
 \* protocol is a group of that protocol.

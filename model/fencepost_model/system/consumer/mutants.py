@@ -130,6 +130,21 @@ def _new_member_does_not_bump() -> Patches:
     return [(heartbeats, "maybe_bump_group_epoch", lambda t, members, bump: right(t, members, False))]
 
 
+def _grown_topic_does_not_bump() -> Patches:
+    """A grown topic does not bump the epoch (M-HB-04)."""
+    right = heartbeats.maybe_bump_group_epoch
+
+    def maybe_bump_group_epoch(t: GroupStep, members: tuple[Member, ...], bump: bool) -> tuple[int, bool]:
+        variant = t.variant
+        t.variant = replace(variant, consumer=replace(variant.consumer, has_metadata=lambda t, topics: True))
+        try:
+            return right(t, members, bump)
+        finally:
+            t.variant = variant
+
+    return [(heartbeats, "maybe_bump_group_epoch", maybe_bump_group_epoch)]
+
+
 def _present_may_be_replaced() -> Patches:
     """Another process takes the place of a member that is present (M-STATIC-02)."""
     right = heartbeats.find_member
@@ -219,7 +234,7 @@ CONSUMER_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "SessionExpired <- ExpiresWithoutBump": _expires_without_bump,
     "Obtainable <- OnlyFreePartitions": _reconciles(_only_free_partitions),
     "MustBump <- NewMemberDoesNotBump": _new_member_does_not_bump,
-    "MustBump <- GrownTopicDoesNotBump": _patch(GroupStep, "same_metadata", lambda self, topics: True),
+    "MustBump <- GrownTopicDoesNotBump": _grown_topic_does_not_bump,
     "MayBeReplaced <- PresentMayBeReplaced": _present_may_be_replaced,
     "MayLeave <- AnyProcessMayLeave": _any_process_may_leave,
     "AwayAssignment <- AwayKeepsEpochs": _patch(leaving, "without_assignment_epochs", lambda member: member.assigned),

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from fencepost.protocol.consumer_records import ClassicMemberMetadata
 from fencepost.protocol.records import GroupMetadataValue
 from fencepost.protocol.settings import MigrationPolicy
 
@@ -14,17 +15,18 @@ from ...consumer import group as machine
 from ...consumer import leave as leaving
 from ...consumer import work as working
 from ...consumer.group_step import GroupStep
-from ...consumer.state import ConsumerGroup, Partition
+from ...consumer.state import SYNC, ConsumerGroup, Member, Partition
 from ...mixed import downgrade, requests, upgrade
 from ...mixed import join as joining
 from ...mixed.embedded import Wanted
 from ...offsets import checks
 from ...offsets.checks import Checked, Committer
 from ...variant import Variant
+from ..consumer.state import Heartbeat
 from ..values import SyncReply, SyncRequest
 from . import client
 from .coordinator import Coordinator, Done
-from .machine import Memory
+from .machine import Log, Machine, Memory
 from .properties import target_partitions
 from .state import Request
 
@@ -135,6 +137,93 @@ def _always_may_downgrade() -> Patches:
     return [(owner, "must_downgrade", must_downgrade) for owner in (leaving, joining)]
 
 
+def _no_member_must_join_before_sync() -> Patches:
+    """A lagging member is answered (X-SYNC-05)."""
+    right = requests._sync
+
+    def sync(groups: Any, step: GroupStep, *args: Any) -> None:
+        variant = step.variant
+        step.variant = replace(variant, mixed=replace(variant.mixed, is_behind=lambda step, found: False))
+        try:
+            right(groups, step, *args)
+        finally:
+            step.variant = variant
+
+    return [(requests, "_sync", sync)]
+
+
+def _every_group_has_a_protocol() -> Patches:
+    """A group is upgraded in its first rebalance (X-UP-07)."""
+
+    def upgraded(t: GroupStep, draft: Draft) -> None:
+        if draft.protocol_name is None:
+            draft.protocol_name = draft.select_protocol()
+        upgrade.upgrade(t, draft)
+
+    return [(working, "upgrade", upgraded)]
+
+
+def _no_loaded_subscriptions() -> Patches:
+    """A load forgets which members are classic (X-UP-05)."""
+    right = Machine.load
+
+    def load(self: Machine, log: Log, *, blocked: bool = False) -> Memory:
+        memory = right(self, log, blocked=blocked)
+        if not isinstance(memory.group, ConsumerGroup):
+            return memory
+        members = tuple(member._replace(classic=None) for member in memory.group.members)
+        return memory._replace(group=memory.group._replace(members=members))
+
+    return [(Machine, "load", load)]
+
+
+def _no_sync_timer_is_set() -> Patches:
+    """A member that has joined gets no sync timer (X-TMR-03)."""
+    right = joining.join
+
+    def join(*args: Any) -> joining.Joined:
+        joined = right(*args)
+        return joined._replace(timers={timer: at for timer, at in joined.timers.items() if timer.kind != SYNC})
+
+    return [(requests, "join", join)]
+
+
+def _classic_member_error_without_instance() -> Patches:
+    """The instance id is not checked (X-SYNC-01, X-HB-01)."""
+    right = requests.find_member
+    return [
+        (requests, "find_member", lambda group, member_id, instance, rule: right(group, member_id, None, rule)),
+    ]
+
+
+def _classic_member_error_of_any_member() -> Patches:
+    """A member of the consumer protocol passes too (X-SYNC-02, X-HB-01)."""
+    right = requests.validate_generation
+    unknown = ClassicMemberMetadata(0, ())
+
+    def validate_generation(found: Member, generation: int) -> ClassicMemberMetadata:
+        return right(found if found.classic else found._replace(classic=unknown), generation)
+
+    return [(requests, "validate_generation", validate_generation)]
+
+
+def _mapping_stays() -> Patches:
+    """An instance id stays mapped to the member that was replaced (M-STATIC-03)."""
+    right = Coordinator.get
+
+    def get(self: Coordinator, memory: Memory, client: int, request: Request, new_id: str) -> Iterator[Done]:
+        before = {member.instance: member.member_id for member in memory.group.members if member.instance}
+        for done in right(self, memory, client, request, new_id):
+            group = done.memory.group
+            if isinstance(group, ConsumerGroup) and isinstance(request, Heartbeat) and request.epoch == 0:
+                statics = tuple((instance, before.get(instance, name)) for instance, name in group.statics)
+                yield done._replace(memory=done.memory._replace(group=group._replace(statics=statics)))
+            else:
+                yield done
+
+    return [(Coordinator, "get", get)]
+
+
 def _any_epoch_may_commit() -> Patches:
     """Every member of a consumer group may commit (O-COMMIT-32)."""
     original = checks._consumer
@@ -159,6 +248,14 @@ MIXED_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "ClassicMemberOf <- ConvertedWithoutAssignment": _downgrades_with(_without_assignments),
     "RebalanceAfterDowngrade <- StaysStable": _stays_stable,
     "MayDowngrade <- AlwaysMayDowngrade": _always_may_downgrade,
+    "MustJoinBeforeSync <- NoMemberMustJoinBeforeSync": _no_member_must_join_before_sync,
+    "HasNoProtocol <- EveryGroupHasAProtocol": _every_group_has_a_protocol,
+    "LoadedSubscriptions <- NoLoadedSubscriptions": _no_loaded_subscriptions,
+    "WithJoinTimer <- NoTimerIsSet": _patch(requests, "arm_join_timer", lambda step, groups, found: None),
+    "WithSyncTimer <- NoTimerIsSet": _no_sync_timer_is_set,
+    "ClassicMemberError <- ClassicMemberErrorWithoutInstance": _classic_member_error_without_instance,
+    "ClassicMemberError <- ClassicMemberErrorOfAnyMember": _classic_member_error_of_any_member,
+    "Mapping <- MappingStays": _mapping_stays,
 }
 
 #: The replacement of ``ExpectsAnswer`` here; it has the same name in the other closed systems.

@@ -11,8 +11,12 @@ from itertools import combinations
 from typing import Any, Final
 
 from fencepost.protocol.consumer_records import (
+    ClassicMemberMetadata,
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataValue,
 )
 from fencepost.protocol.events import TimerKind
 from fencepost.protocol.records import GroupMetadataValue
@@ -121,11 +125,14 @@ def no_partition_has_two_owners(system: MixedSystem) -> Iterable[Part]:
 
 
 def no_partition_is_reassigned_before_it_is_released(system: MixedSystem) -> Iterable[Part]:
-    """A partition assigned to one member is owned by no other client that was not fenced (INV-KIP-09)."""
+    """A partition assigned to one member is owned by no other client that was not fenced, in groups of either protocol
+    (INV-KIP-09)."""
 
     for number, endpoint in enumerate(system.endpoints):
 
         def holds(memory: Memory, endpoint: Endpoint, number: int = number) -> bool:
+            if isinstance(memory.group, Group):
+                return _classic_group_gives_nothing_away(memory.group, endpoint.process)
             return _is_assigned_to_no_other(memory.group, endpoint.process) or not is_in_group(
                 system, memory, number, endpoint
             )
@@ -144,6 +151,15 @@ def no_partition_is_taken_from_a_present_member(system: MixedSystem) -> Iterable
         yield Invariant("NoPartitionIsTakenFromAPresentMember", (system.group, view), holds)
 
 
+def _classic_group_gives_nothing_away(group: Group, process: Process) -> bool:
+    """Return whether the client has another generation, or no other member is assigned what it owns."""
+    client = process.classic
+    others = [member for member in group.members if member.member_id != client.member_id]
+    if not client.owned or len(others) == len(group.members) or client.generation != group.generation:
+        return True
+    return all(not client.owned & decode_partitions(member.assignment) for member in others)
+
+
 def _is_assigned_to_no_other(group: AnyGroup, process: Process) -> bool:
     return all(
         name == process.member_id or not process.owned & held(member.assigned)
@@ -151,7 +167,7 @@ def _is_assigned_to_no_other(group: AnyGroup, process: Process) -> bool:
     )
 
 
-def _can_commit(system: MixedSystem, group: AnyGroup, number: int, process: Process, partition: str) -> bool:
+def can_commit(system: MixedSystem, group: AnyGroup, number: int, process: Process, partition: str) -> bool:
     """Return whether the client would commit now (K-OFF-02), and the model's coordinator would accept it for the
     partition."""
     return system.sends_commits(process) and system.commit_is_accepted(group, number, process, partition)
@@ -163,7 +179,7 @@ def no_partition_has_two_committers(system: MixedSystem) -> Iterable[Part]:
 
         def holds(group: AnyGroup, one: Process, two: Process, c: int = c, d: int = d) -> bool:
             return not any(
-                _can_commit(system, group, c, one, partition) and _can_commit(system, group, d, two, partition)
+                can_commit(system, group, c, one, partition) and can_commit(system, group, d, two, partition)
                 for partition in one.owned & two.owned
             )
 
@@ -191,7 +207,7 @@ def only_holders_commit(system: MixedSystem) -> Iterable[Part]:
 
         def holds(group: AnyGroup, log: Log, process: Process, number: int = number) -> bool:
             granted = granted_by(log).get(process.member_id, frozenset())
-            return all(p in granted or not _can_commit(system, group, number, process, p) for p in process.owned)
+            return all(p in granted or not can_commit(system, group, number, process, p) for p in process.owned)
 
         yield Invariant("OnlyHoldersCommit", (system.group, LOG, view), holds)
 
@@ -257,6 +273,51 @@ def only_members_asked_to_rejoin_have_a_join_timer(system: MixedSystem) -> Itera
         )
 
     yield Invariant("OnlyMembersAskedToRejoinHaveAJoinTimer", (GROUP,), holds)
+
+
+def _every_instance_maps_to_its_member(group: AnyGroup) -> bool:
+    if isinstance(group, Group):
+        return True
+    members = present(group)
+    return all(name in members and members[name].instance == instance for instance, name in group.statics)
+
+
+def _is_the_logged_group(group: ConsumerGroup, log: Log) -> bool:
+    """Return whether epochs, members and their protocols are those of the log."""
+    epochs: dict[str, int] = {}
+    classic: dict[str, ClassicMemberMetadata | None] = {}
+    group_epoch = group.epoch
+    for record in log:
+        match record.key, record.value:
+            case ConsumerGroupCurrentMemberAssignmentKey(
+                member_id=name
+            ), ConsumerGroupCurrentMemberAssignmentValue() as v:
+                epochs[name] = v.member_epoch
+            case ConsumerGroupMemberMetadataKey(member_id=name), ConsumerGroupMemberMetadataValue() as v:
+                classic[name] = v.classic_member_metadata
+            case _, ConsumerGroupMetadataValue() as v:
+                group_epoch = v.epoch
+    members = present(group)
+    return (
+        group_epoch == group.epoch
+        and epochs == {name: member.epoch for name, member in members.items()}
+        and classic == {name: member.classic for name, member in members.items()}
+    )
+
+
+def the_memory_equals_the_log(system: MixedSystem) -> Iterable[Part]:
+    """Another coordinator would load the same consumer group (F-LOAD-01, X-UP-05)."""
+
+    def holds(group: AnyGroup, log: Log) -> bool:
+        return isinstance(group, Group) or _is_the_logged_group(group, log)
+
+    yield Invariant("TheMemoryEqualsTheLog", (system.group, LOG), holds)
+
+
+def is_replaced(group: AnyGroup, member_id: str, instance: str) -> bool:
+    """Return whether another member, of either protocol, has the instance id of this one."""
+    others = (member for member in group.members if member.member_id != member_id)
+    return bool(member_id and instance) and any(member.instance == instance for member in others)
 
 
 def _only_classic_members_have_a_sync_timer(memory: Memory) -> bool:
@@ -354,6 +415,9 @@ CATALOGUE: Final[dict[str, Property]] = {
     # A member's epoch is at most the assignment epoch, which is at most the group epoch (INV-KIP-03).
     "EpochsAreOrdered": _of_group("EpochsAreOrdered", _epochs_are_ordered),
     "NoHeartbeatFailsInternally": no_heartbeat_fails_internally,
+    "TheMemoryEqualsTheLog": the_memory_equals_the_log,
+    # An instance id is mapped to the member that has it (INV-KIP-14).
+    "EveryInstanceMapsToItsMember": _of_group("EveryInstanceMapsToItsMember", _every_instance_maps_to_its_member),
     "EveryWaitingClientExpectsAnAnswer": every_waiting_client_expects_an_answer,
     # Every member has its session timer, and no other id has one (M-TMR-01, X-TMR-01).
     "EveryMemberHasASessionTimer": _of_memory("EveryMemberHasASessionTimer", _every_member_has_a_session_timer),

@@ -5,16 +5,40 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from fencepost.protocol.events import TimerKind
+
 from ...classic.state import Group
 from ...consumer.state import ConsumerGroup
-from ...explore.interface import Label, StepInvariant
-from ...machines import STABLE
+from ...explore.interface import Invariant, Label, StepInvariant
+from ...machines import C_UNREVOKED, EMPTY, PREPARING, STABLE
+from ..consumer.state import Heartbeat
 from ..consumer.state import Reply as ConsumerReply
 from ..gather import Part
-from ..values import JoinReply, Partitions, SyncReply, SyncRequest, decode_metadata, decode_partitions
+from ..values import JoinReply, LeaveRequest, Partitions, SyncReply, SyncRequest, decode_metadata, decode_partitions
 from .closed import GROUP, MixedSystem
-from .properties import AnyGroup, Property, held, holding, present, target_partitions
-from .state import Endpoint
+from .machine import blocked
+from .properties import (
+    AnyGroup,
+    Property,
+    can_commit,
+    held,
+    holding,
+    ids,
+    is_replaced,
+    present,
+    target_partitions,
+)
+from .state import Endpoint, Process, Request
+
+#: The steps in which the coordinator handles a request of a member.
+HANDLES: Final = frozenset(
+    {
+        "CoordinatorHandlesJoin",
+        "CoordinatorHandlesSync",
+        "CoordinatorHandlesHeartbeat",
+        "CoordinatorHandlesLeave",
+    }
+)
 
 #: A promise about a conversion: the system, the group before it and after it.
 Conversion = Callable[[MixedSystem, Any, Any], bool]
@@ -135,6 +159,104 @@ def every_sync_returns_the_current_assignment(system: MixedSystem) -> Iterable[P
         yield StepInvariant("EverySyncReturnsTheCurrentAssignment", (system.group, endpoint), holds)
 
 
+def no_lagging_member_is_synced(system: MixedSystem) -> Iterable[Part]:
+    """SyncGroup returns nothing to a member that lags, except what it has to revoke (X-SYNC-05)."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        memory, endpoint = before
+        group = memory.group
+        sent = [each for each in _new(endpoint, after[1]) if isinstance(each, SyncReply) and each.error == "NONE"]
+        if not sent or isinstance(group, Group):
+            return True
+        member = present(group).get(endpoint.classic.member_id)
+        is_due = group.assignment_epoch < group.epoch and not blocked(memory)
+        return member is not None and (
+            member.state == C_UNREVOKED or (member.epoch == group.assignment_epoch and not is_due)
+        )
+
+    for endpoint in system.endpoints:
+        yield StepInvariant("NoLaggingMemberIsSynced", (GROUP, endpoint), holds, frozenset({"CoordinatorHandlesSync"}))
+
+
+def every_member_asked_to_rejoin_has_a_join_timer(system: MixedSystem) -> Iterable[Part]:
+    """A classic member that is asked to rejoin, by the answer to a SyncGroup or a Heartbeat, has the timer that ends
+    the wait for it (X-TMR-02)."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        (memory, endpoint), (memory2, lane2) = before, after
+        client = endpoint.classic
+        synced = any(
+            isinstance(each, SyncReply) and each.error == "REBALANCE_IN_PROGRESS" for each in _new(endpoint, lane2)
+        )
+        heartbeat = client.state == "stable" and lane2.classic == client._replace(state="unjoined")
+        if isinstance(memory.group, Group) or not (synced or heartbeat):
+            return True
+        return client.member_id in ids(memory2, TimerKind.CONSUMER_JOIN)
+
+    for endpoint in system.endpoints:
+        yield StepInvariant("EveryMemberAskedToRejoinHasAJoinTimer", (GROUP, endpoint), holds, changed=(endpoint,))
+
+
+def every_member_asked_to_sync_has_a_sync_timer(system: MixedSystem) -> Iterable[Part]:
+    """A classic member whose JoinGroup is answered has the timer that ends the wait for its SyncGroup (X-TMR-03)."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        joined = [each for each in _new(before[1], after[1]) if isinstance(each, JoinReply) and each.error == "NONE"]
+        memory = after[0]
+        return isinstance(memory.group, Group) or all(
+            reply.member_id in ids(memory, TimerKind.CONSUMER_SYNC) for reply in joined
+        )
+
+    for endpoint in system.endpoints:
+        yield StepInvariant("EveryMemberAskedToSyncHasASyncTimer", (GROUP, endpoint), holds, changed=(endpoint,))
+
+
+def every_replaced_member_is_fenced(system: MixedSystem) -> Iterable[Part]:
+    """No request of a replaced member succeeds, whatever the API, the protocol and the kind of group, and the answer
+    ends the old process (INV-FENCE-01, X-JOIN-08, X-SYNC-01, X-HB-01, M-STATIC-05). A consumer process may join: it may
+    replace the other in turn. A classic group does not know heartbeats of the consumer protocol (M-VAL-24)."""
+    promise = "EveryReplacedMemberIsFenced"
+    for number, endpoint in enumerate(system.endpoints):
+        instance = system.config.instance(number)
+        if not instance:
+            continue
+
+        def must_be_refused(group: AnyGroup, request: Request, instance: str = instance) -> bool:
+            joins = isinstance(request, Heartbeat) and request.epoch == 0
+            exempt = joins or isinstance(request, LeaveRequest)
+            return not exempt and is_replaced(group, request.member_id, instance)
+
+        def is_refused(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+            (memory, endpoint), (memory2, lane2) = before, after
+            handled = endpoint.requests - lane2.requests
+            if not any(must_be_refused(memory.group, request) for request in handled):
+                return True
+            allowed = {"FENCED_INSTANCE_ID", *(["GROUP_ID_NOT_FOUND"] if isinstance(memory.group, Group) else [])}
+            return bool(memory == memory2 and {reply.error for reply in _new(endpoint, lane2)} <= allowed)
+
+        def is_stopped(
+            label: Label,
+            before: tuple[Any, ...],
+            after: tuple[Any, ...],
+            number: int = number,
+            instance: str = instance,
+        ) -> bool:
+            (memory, endpoint), (memory2, lane2) = before, after
+            if label[1] != system.config.clients[number]:
+                return True
+            replaced = is_replaced(memory.group, endpoint.classic.member_id, instance)
+            return not replaced or bool(memory == memory2 and lane2.classic.state == "stopped")
+
+        def may_not_commit(group: AnyGroup, process: Process, number: int = number, instance: str = instance) -> bool:
+            return not is_replaced(group, process.member_id, instance) or not any(
+                can_commit(system, group, number, process, partition) for partition in process.owned
+            )
+
+        yield StepInvariant(promise, (GROUP, endpoint), is_refused, HANDLES, (endpoint,))
+        yield StepInvariant(promise, (GROUP, endpoint), is_stopped, frozenset({"ClientHeartbeats"}))
+        yield Invariant(promise, (system.group, system.processes[number]), may_not_commit)
+
+
 def every_join_answer_has_the_current_generation(system: MixedSystem) -> Iterable[Part]:
     """The generation in a JoinGroup answer is one with which a SyncGroup would pass now (X-JOIN-15, X-DOWN-23)."""
 
@@ -203,6 +325,16 @@ STEPS: Final[dict[str, Property]] = {
     "NoStableDowngradeOwesPartitions": no_stable_downgrade_owes_partitions,
     "EveryConversionIsAllowed": _of_conversions("EveryConversionIsAllowed", (is_upgrade, is_downgrade), _is_allowed),
     "EverySyncReturnsTheCurrentAssignment": every_sync_returns_the_current_assignment,
+    "NoLaggingMemberIsSynced": no_lagging_member_is_synced,
+    # A group has a protocol when it is upgraded: its first rebalance is over (X-UP-07).
+    "NoGroupIsUpgradedInItsFirstRebalance": _of_conversions(
+        "NoGroupIsUpgradedInItsFirstRebalance",
+        (is_upgrade,),
+        lambda _, before, __: not (before.state == PREPARING and before.previous == EMPTY),
+    ),
+    "EveryMemberAskedToRejoinHasAJoinTimer": every_member_asked_to_rejoin_has_a_join_timer,
+    "EveryMemberAskedToSyncHasASyncTimer": every_member_asked_to_sync_has_a_sync_timer,
+    "EveryReplacedMemberIsFenced": every_replaced_member_is_fenced,
     "EveryJoinAnswerHasTheCurrentGeneration": every_join_answer_has_the_current_generation,
     "NoRejectedJoinAffectsOtherClients": no_rejected_join_affects_other_clients,
     "AStaleSyncChangesNothing": a_stale_sync_changes_nothing,
