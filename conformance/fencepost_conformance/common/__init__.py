@@ -1,1 +1,1 @@
-"""What every package uses: errors, numbers with nouns, suggestions, addresses, processes and interruption."""
+"""The shared basis of all packages: errors, numbers with nouns, suggestions, addresses, processes and interruption."""

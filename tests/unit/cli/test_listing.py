@@ -30,8 +30,8 @@ from fencepost_conformance.run.bench.measure import Row as Figure
 from fencepost_conformance.run.commands import bench, mutants, rules, validate
 from fencepost_conformance.run.mainjob import Finding, Stage, table_of
 from fencepost_conformance.run.mutants.catalogue import MUTANTS
-from fencepost_conformance.run.mutants.suite import Kill
-from fencepost_conformance.run.mutants.suite import Verdict as Tried
+from fencepost_conformance.run.mutants.kill import Kill
+from fencepost_conformance.run.mutants.kill import Verdict as Tried
 from fencepost_conformance.run.mutants.table import as_row
 from fencepost_conformance.show import console as speech
 from fencepost_conformance.show.findings import Outcome

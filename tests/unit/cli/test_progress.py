@@ -10,6 +10,7 @@ import pytest
 
 from fencepost_conformance.cli import main
 from fencepost_conformance.run.mutants import suite
+from fencepost_conformance.run.mutants.kill import Kill
 from fencepost_conformance.show import console
 
 
@@ -83,7 +84,7 @@ def test_commands_print_progress_beside_their_json_object(
     assert re.search(said, told.err)
 
 
-def _nothing_found(*_: object) -> list[suite.Kill]:
+def _nothing_found(*_: object) -> list[Kill]:
     """Replaces half a minute: long enough for a progress line, however busy the machine is."""
     time.sleep(0.2)
     return []

@@ -51,8 +51,9 @@ from fencepost_conformance.run.falsify import __main__ as falsify
 from fencepost_conformance.run.falsify import judge as falsify_judge
 from fencepost_conformance.run.falsify.falsehoods import falsehoods
 from fencepost_conformance.run.mutants import killers, suite
+from fencepost_conformance.run.mutants.kill import Kill
 from fencepost_conformance.run.pipeline import engines, local, over_wire
-from fencepost_conformance.show.report import files as report_files
+from fencepost_conformance.show import files as report_files
 from fencepost_conformance.targets.jvm import harness
 from fencepost_conformance.targets.jvm.process import ProcessFault
 from fencepost_conformance.traces.files import WireTrace, read_traces, write_traces
@@ -328,11 +329,11 @@ def planted_mutants(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> l
         now[:] = [kinds[names.index(mutant.name)]]
         yield
 
-    def the_check() -> Iterator[suite.Kill]:
+    def the_check() -> Iterator[Kill]:
         if now == [BROKEN]:
             raise LookupError(WHY)
         if now == [PASSED]:
-            yield suite.Kill("product", "E2", 1, 0, "")
+            yield Kill("product", "E2", 1, 0, "")
 
     monkeypatch.setattr(suite, "planted", planted)
     monkeypatch.setattr(suite, "CHECKS", dict.fromkeys(suite.CHECKS, (the_check,)))

@@ -26,7 +26,7 @@ from fencepost_conformance.judge.rows.job import Job, TraceOutcome
 from fencepost_conformance.judge.rows.summary import Summary
 from fencepost_conformance.run.pipeline import over_wire
 from fencepost_conformance.run.pipeline.stage import Played
-from fencepost_conformance.show.report.files import write_report
+from fencepost_conformance.show.files import write_report
 from fencepost_conformance.traces.files import WireTrace, read_traces, write_traces
 from fencepost_conformance.traces.lines import ReceivedLine
 from fencepost_conformance.traces.recorder.output import Output

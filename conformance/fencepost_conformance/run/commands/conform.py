@@ -23,7 +23,7 @@ from ...judge.rows.job import CONCURRENCY, Job
 from ...judge.rows.summary import Summary
 from ...judge.verdict import Tally
 from ...show.console import Result, finish, progress
-from ...show.report.files import write_report
+from ...show.files import write_report
 from ...show.report.terminal import WORDS, counts, details, tables
 from ...targets.jvm.process import ProcessFault
 from ...targets.registry import absolute, parse_target, profiles_for, tell_build

@@ -21,6 +21,8 @@ from ...show.console import Result, finish, progress
 from ...show.listing import Listing
 from ..mutants import killers, suite
 from ..mutants.catalogue import MUTANTS
+from ..mutants.kill import Kill
+from ..mutants.kill import Verdict as Tried
 from ..mutants.mutant import Mutant, check, text_of
 from ..mutants.page import as_markdown, shown
 from ..mutants.replacement import DoesNotApply
@@ -78,8 +80,8 @@ def mutants(  # noqa: PLR0917 — options of a command line
         print(as_markdown())
         raise typer.Exit
     began = time.monotonic()
-    false_alarms: list[suite.Kill] = []
-    verdicts: list[suite.Verdict] = []
+    false_alarms: list[Kill] = []
+    verdicts: list[Tried] = []
     with progress("mutants", total=len(chosen) + 1) as meter, interruptible() as cut:
         false_alarms = suite.control(kafka)
         meter.advance()

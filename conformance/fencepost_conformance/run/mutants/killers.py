@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from . import kafka_checks
-from .suite import Verdict
+from .kill import Verdict
 
 FILE: Final = Path(__file__).with_name("killers.json")
 

@@ -14,7 +14,6 @@ protocol have their own traces, scenes and logs. The program without a fault mus
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice, starmap
 from random import Random
@@ -39,11 +38,12 @@ from ...generate.simulate.reading import walk as read
 from ...judge.compare.model import follow
 from ...targets.core import Core
 from ...targets.jvm.serde.kept import wrongs
-from . import consumer_member_checks, kafka_checks
+from . import consumer_member_checks, kafka_checks, killers
 from .assignor_rules import check_assignors
 from .consumer_replay_rules import check_consumer_load, check_read_while_compacted, standing
 from .consumer_scenes import READ_WHILE_COMPACTED
 from .consumer_scenes import SCENES as CONSUMER_SCENES
+from .kill import Kill, Verdict
 from .log_rules import check_log
 from .mixed_scenes import SCENES as MIXED_SCENES
 from .mixed_scenes import SETTINGS as MIXED_SETTINGS
@@ -68,31 +68,6 @@ EDGE_TRACES, LOGS, RECORD_LOTS, STORES = 60, 150, 60, 12
 METADATA = (("t", 2), ("u", 1))
 #: mutants that one process tries before it is replaced, since their traces leave memory behind
 TASKS_EACH = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Kill:
-    """A finding: the ``check``, the property or comparison (``by``), after how many steps, in which seed."""
-
-    check: str
-    by: str
-    steps: int
-    seed: int
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """The first kill of each check; a mutant without any survived. ``broken``: the exception of a check, so that the
-    suite did not run to its end."""
-
-    mutant: str
-    kills: tuple[Kill, ...]
-    broken: str = ""
-
-    @property
-    def killed(self) -> bool:
-        return bool(self.kills)
 
 
 def run(mutant: Mutant, *, quick: bool = False, begin_with: str = "", kafka: str | None = None) -> Verdict:
@@ -140,7 +115,6 @@ def run_all(
 
 
 def _run_named(name: str, *, quick: bool, kafka: str | None) -> Verdict:
-    from . import killers  # noqa: PLC0415 — imports this module
     from .catalogue import MUTANTS  # noqa: PLC0415 — imports the faults, which import the checks
 
     return run(MUTANTS[name], quick=quick, begin_with=killers.first_of(name) if quick else "", kafka=kafka)

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from ...common.counting import counted
 from .catalogue import MUTANTS
-from .suite import Kill, Verdict
+from .kill import Kill, Verdict
 
 
 def as_row(verdict: Verdict, strange: str | None = None) -> tuple[str, ...]:

@@ -8,22 +8,22 @@ from pathlib import Path
 
 from fencepost.protocol.profiles import PROFILES
 
-from ...common.counting import counted
-from ...generate.generator import generate
-from ...judge.compare.difference import Difference
-from ...judge.rows.check import Checker, Examined
-from ...judge.rows.job import Job, Row, TraceOutcome
-from ...judge.rows.summary import Summary, file_of
-from ...judge.shrink.shrinker import shrink
-from ...traces.files import WireTrace, write_traces
-from ..console import unsettled_as_json
-from ..replay.load import Loaded
-from ..replay.show import chart_of, failing_trace, step_of_line
-from .chart import Chart
-from .html import report_page
-from .junit import junit
-from .terminal import counts, details
-from .wire_words import wire_lanes, wire_steps
+from ..common.counting import counted
+from ..generate.generator import generate
+from ..judge.compare.difference import Difference
+from ..judge.rows.check import Checker, Examined
+from ..judge.rows.job import Job, Row, TraceOutcome
+from ..judge.rows.summary import Summary, file_of
+from ..judge.shrink.shrinker import shrink
+from ..traces.files import WireTrace, write_traces
+from .console import unsettled_as_json
+from .replay.load import Loaded
+from .replay.show import chart_of, failing_trace, step_of_line
+from .report.chart import Chart
+from .report.html import report_page
+from .report.junit import junit
+from .report.terminal import counts, details
+from .report.wire_words import wire_lanes, wire_steps
 
 #: number of failures that are shrunk and drawn; one of each group
 _SHOWN = 5
