@@ -76,16 +76,17 @@ def test_a_position_for_a_lost_partition_is_seen(monkeypatch: pytest.MonkeyPatch
 def test_a_position_search_before_the_reconciliation_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The member takes its turn after the reader has finished its own (N-POLL-01)."""
 
-    def late(both: consumer._Both) -> None:
-        both._read(Poll(both.now, PollPart.BEGIN))
-        if not both._thrown():
-            both._read(Poll(both.now, PollPart.BACKGROUND))
-        if not both._thrown():
-            both._join(Poll(both.now, PollPart.BACKGROUND))
-            both.stage = consumer.Stage.POLL
-            both._join(Poll(both.now, PollPart.ERRANDS))
+    def late(pair: consumer._BackgroundPair, event: Poll) -> None:
+        del event
+        pair._read(Poll(pair.now, PollPart.BEGIN))
+        if not pair._thrown():
+            pair._read(Poll(pair.now, PollPart.BACKGROUND))
+        if not pair._thrown():
+            pair._join(Poll(pair.now, PollPart.BACKGROUND))
+            pair.stage = consumer.Stage.POLL
+            pair._join(Poll(pair.now, PollPart.ERRANDS))
 
-    monkeypatch.setattr(consumer._Both, "_go_round", late)
+    monkeypatch.setattr(consumer._BackgroundPair, "_poll_in_group", late)
     assert differing(CONSUMER) is not None
 
 
