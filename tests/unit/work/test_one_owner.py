@@ -7,8 +7,9 @@ time. A worker that was removed may not know it yet. Once it is a member again, 
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -17,11 +18,15 @@ import pytest
 
 from fencepost import GroupBroker, MemoryStore, Topic
 from fencepost.aio.inside import Inside
+from fencepost.remote import Sasl
 from fencepost.work import Share, Worker
 from fencepost.work.worker import worker_of
-from fencepost_conformance.generate.virtual.broker import SETTINGS
+from fencepost_conformance.generate.virtual.broker import PARTITIONS, SETTINGS, FaultyBroker
 from fencepost_conformance.generate.virtual.link import FaultyLink, Trouble
 from fencepost_conformance.generate.virtual.loop import run
+from fencepost_conformance.generate.virtual.network import NetworkFaults
+from fencepost_conformance.generate.virtual.store import FaultyStore, StoreFaults
+from fencepost_conformance.generate.virtual.worker_plan import PASSWORD, USER, Plan, Security
 
 Named = frozenset[Any]
 
@@ -40,6 +45,7 @@ class Site:
     of the broker."""
 
     broker: GroupBroker = field(init=False)
+    is_member: Callable[[str], bool] = field(init=False)
     working: dict[str, tuple[Worker, Share]] = field(default_factory=dict)
     began: int = 0
     wrong: list[str] = field(default_factory=list)
@@ -47,6 +53,10 @@ class Site:
 
     def clock(self) -> int:
         return int((now() + self.skew_s) * 1_000) + 1_700_000_000_000
+
+    def has(self, member_id: str) -> bool:
+        view = self.broker.consumer_view("g")
+        return view is not None and any(each.member_id == member_id for each in view.members)
 
     def member(self, **options: Any) -> tuple[Worker, FaultyLink]:
         link = FaultyLink(Inside(self.broker.request, lambda: self.broker.topics, self.broker.gone))
@@ -67,11 +77,9 @@ class Site:
 
     def _begin(self, name: str, worker: Worker, share: Share) -> None:
         self.began += 1
-        view = self.broker.consumer_view("g")
-        members = {each.member_id for each in view.members} if view is not None else set()
         for other, (its, held) in self.working.items():
             both = held.partitions & share.partitions
-            if both and not held.lost and {worker.member_id, its.member_id} <= members:
+            if both and not held.lost and self.is_member(worker.member_id) and self.is_member(its.member_id):
                 self.wrong.append(f"{name} begins with {min(both)} at {now():.1f} s while {other} works on it")
         self.working[name] = worker, share
 
@@ -85,6 +93,7 @@ def play(scene: Scene, at: float, seed: int = 1) -> Site:
     async def main() -> None:
         async with MemoryStore(1) as store:
             site.broker = GroupBroker(store, SETTINGS, topics=[topic(4)], clock=site.clock)
+            site.is_member = site.has
             async with site.broker:
                 await scene(site, at)
 
@@ -227,3 +236,43 @@ def test_a_partition_has_one_owner(name: str) -> None:
 @pytest.mark.parametrize("name", SCENES)
 def test_a_partition_has_one_owner_at_any_time(name: str) -> None:
     check(name, SCENES[name][1], 2)
+
+
+def test_a_login_that_ends_during_a_revocation_makes_no_second_owner() -> None:
+    """Logins last 1.5 s, and the connections are cut while a gives up partitions."""
+    plan = Plan(
+        remote=True,
+        protocol="consumer",
+        workers=2,
+        static=False,
+        store=StoreFaults(),
+        network=NetworkFaults(latency_s=0.01),
+        disturbances=1,
+        restarts=False,
+        security=Security(Sasl(USER, PASSWORD, "PLAIN"), login_ms=1_500),
+    )
+    for at in every(0, 20)[::4]:
+        site, seen = Site(), Counter[str]()
+
+        async def main(at: float = at, site: Site = site, seen: Counter[str] = seen) -> None:
+            store = FaultyStore(PARTITIONS, plan.store, Random(1))
+            broker = FaultyBroker(plan, store, Random(1), seen)
+            async with store, AsyncExitStack() as stack:
+                stack.push_async_callback(broker.shut_down)
+                await broker.start()
+                worker = await broker.connect(stack)
+                site.is_member = broker.has_member
+                a, b = (worker("g", ["t"], rebalance_timeout_ms=3_000, request_timeout_ms=1_000) for _ in "ab")
+                async with programs(site.works("a", a, lambda: 0.9)):
+                    await asyncio.sleep(2)
+                    async with programs(site.works("b", b)):
+                        await asyncio.sleep(at)
+                        broker.cut()
+                        await asyncio.sleep(5)
+            await asyncio.sleep(1)
+
+        ran = run(main(), Random(1))
+        if ran.failure is not None:
+            raise ran.failure
+        assert (ran.leaked, ran.unhandled) == ((), ())
+        assert (site.wrong, site.began > 2, seen["handshake"] > 6) == ([], True, True), f"{at} s"
