@@ -3,7 +3,7 @@
 A profile is a set of named switches that coordinator, members and model all read. Each switch is a Kafka bug
 (``fault_*``; ``docs/divergences.md`` says what ``intended`` does instead), or the behaviour of releases before the
 newest one (``old_*``). If it is on, Fencepost behaves like that release. A switch has a part of the code, rules, and a
-text about Kafka's behaviour. In the core, a function in a package ``quirks`` implements it.
+text about Kafka's behaviour. In the core, values and functions in a package ``quirks`` implement it.
 """
 
 from __future__ import annotations
