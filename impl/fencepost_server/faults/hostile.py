@@ -16,6 +16,7 @@ from fencepost.wire.frames import RequestHeader, read_request_header
 from fencepost_server.dispatch import Dispatch
 from fencepost_server.faults.plan import Chances, Fault, Plan
 from fencepost_server.net.connection import Connection
+from fencepost_server.security.session import Session
 
 _log = logging.getLogger(__name__)
 
@@ -43,6 +44,9 @@ class Hostile:
 
     async def __call__(self, connection: Connection, frame: bytes) -> bytes | None:
         """Return the answer; None if there is none, or it is sent later."""
+        session = connection.session
+        if isinstance(session, Session) and session.bare:  # after SaslHandshake v0: a token without a header
+            return await self._dispatch(connection, frame)
         header = read_request_header(frame)
         fault = None
         if header.api not in _SPARED:

@@ -32,6 +32,7 @@ from fencepost.work import CommitFailed, ShareLost
 from fencepost_server.faults import BadPlan, by_seed, parse
 from fencepost_server.options import Address, Options
 from fencepost_server.run import Ready, Setup, serve
+from fencepost_server.security.sasl import Users
 
 QUICK = Settings(
     group_initial_rebalance_delay_ms=0,
@@ -46,13 +47,13 @@ FIND = {"key": "g", "key_type": 0}
 
 
 @asynccontextmanager
-async def misbehaving(*faults: dict[str, Any], seed: int = 0) -> AsyncIterator[Address]:
-    """Start a server with this plan; without faults, with the plan that the seed draws."""
+async def misbehaving(*faults: dict[str, Any], seed: int = 0, **more: Any) -> AsyncIterator[Address]:
+    """Start a server with this plan; without faults, with the plan that the seed draws. ``more``: of its ``Setup``."""
     plan = parse({"faults": list(faults), "seed": seed}) if faults else by_seed(seed)
     there: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
     options = Options(listen=Address(host="127.0.0.1", port=0), offsets_partitions=4)
-    setup = Setup(options=options, settings=QUICK, topics={"orders": 6}, faults=plan)
+    setup = Setup(options=options, settings=QUICK, topics={"orders": 6}, faults=plan, **more)
     running = asyncio.create_task(serve(setup, there.set_result, stop))
     try:
         yield (await there).listen
@@ -67,9 +68,11 @@ class Peer:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
 
-    def ask(self, number: int, api: str = "find_coordinator", values: object = None, client: str = "peer") -> None:
-        header = RequestHeader(API_KEYS[api], 2, number, client)
-        self.writer.write(framed(write_request(header, fill(request_schema(api, 2), values or FIND))))
+    def ask(
+        self, number: int, api: str = "find_coordinator", values: object = None, client: str = "peer", version: int = 2
+    ) -> None:
+        header = RequestHeader(API_KEYS[api], version, number, client)
+        self.writer.write(framed(write_request(header, fill(request_schema(api, version), values or FIND))))
 
     async def hear(self, within_s: float = 60) -> int | None:
         """Return the id of the next answer; None if the connection ends. Raise ``TimeoutError``."""
@@ -110,6 +113,22 @@ def test_an_answer_is_lost_doubled_late_and_out_of_order_as_planned() -> None:
             assert [await it.hear(), await it.hear()] == [6, 5]
             it.ask(7)  # nothing follows it
             assert await it.hear() == 7
+
+    asyncio.run(story())
+
+
+def test_a_token_without_a_header_is_no_request() -> None:
+    """After SaslHandshake v0 the messages of a login have no header, as in Kafka."""
+
+    async def story() -> None:
+        users = Users({"alice": "secret"}, ("PLAIN",))
+        async with misbehaving({"do": "lose", "api": "heartbeat"}, users=users) as at, peer(at) as it:
+            it.ask(1, "sasl_handshake", {"mechanism": "PLAIN"}, version=0)
+            assert await it.hear() == 1
+            it.writer.write(framed(b"\0alice\0secret"))
+            assert await asyncio.wait_for(read_frame(it.reader, 1 << 20), 60) == b""
+            it.ask(2)
+            assert await it.hear() == 2
 
     asyncio.run(story())
 
