@@ -9,9 +9,9 @@ import argparse
 import asyncio
 import logging
 import sys
-import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any, Final
@@ -19,20 +19,15 @@ from typing import Any, Final
 from fencepost_conformance.common.addresses import parse_address
 from fencepost_conformance.common.errors import BrokerFault, CannotRun
 from fencepost_conformance.common.interruption import listen_to_sigterm
-from fencepost_conformance.judge.server import exhausted, pool, rights, run
-from fencepost_conformance.judge.server.brokers import DEFAULT, OFFSETS_PARTITIONS, Kafka, kafka, served
+from fencepost_conformance.judge.server import kept, live, pool, rights, run
+from fencepost_conformance.judge.server.brokers import DEFAULT, Kafka, kafka
 from fencepost_conformance.judge.server.draw import AREAS
-from fencepost_conformance.judge.server.lines import Place, Tcp
-from fencepost_conformance.judge.server.parts import Kind, Part, part
+from fencepost_conformance.judge.server.lines import Tcp
+from fencepost_conformance.judge.server.parts import Kind, Part
 from fencepost_conformance.judge.server.play import NO_LOGINS
-from fencepost_conformance.judge.server.rights import Right
-from fencepost_conformance.judge.server.script import OWN
-from fencepost_conformance.judge.server.within import Within, within
 from fencepost_conformance.run.seeds import seed_of_run
 
 _BROKEN: Final = 2
-#: after this many requests a new broker is started, since the logs grow
-_OF_A_BROKER: Final = 100_000
 
 
 def main(words: Sequence[str]) -> int:
@@ -62,6 +57,8 @@ def main(words: Sequence[str]) -> int:
     )
     parser.add_argument("--alone", action="store_true", help="play one script at a time: slower, and more exact")
     parser.add_argument("--port", action="store_true", help="run serve in another process, over TCP")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write each difference to a file in this folder")
+    parser.add_argument("--script", type=Path, nargs="+", metavar="FILE", help="play the scripts of such files")
     parser.add_argument("--keep", type=Path, metavar="FILE", help="add Kafka's answers to this many --parts to a file")
     parser.add_argument("--against", type=Path, metavar="FILE", help="compare with answers in a file, without a Kafka")
     parser.add_argument("--parts", type=int, default=0, metavar="N", help="parts for --keep or --against; default: all")
@@ -75,7 +72,7 @@ def main(words: Sequence[str]) -> int:
             return _record(options)
         if options.against:
             return _against(options)
-        return _live(options)
+        return _script(options) if options.script else _live(options)
     except (CannotRun, BrokerFault, OSError) as reason:
         print(f"broken: {reason}")
         return _BROKEN
@@ -85,65 +82,51 @@ def _live(options: argparse.Namespace) -> int:
     """Compare with a broker."""
     seed = seed_of_run() if options.seed is None else options.seed
     print(f"seed {seed}: {options.requests:,} requests", flush=True)
-    compared = run.Compared()
-    left, number, began = options.requests, 0, time.monotonic()
-    while left > 0:
-        with ExitStack() as stack:
-            broker = _broker(stack, options)
-            played = 0
-            while left > 0 and played < _OF_A_BROKER:
-                size = min(options.part, left)
-                named, areas = run.token(), tuple(options.area)
-                drawn = part(options.kind, named, seed + number, size, options.length, areas=areas)
-                asyncio.run(_compare(drawn, broker, options, compared))
-                left, played, number = left - drawn.requests, played + drawn.requests, number + 1
-                print(f"{compared.requests:,} requests compared, {time.monotonic() - began:.0f} s", flush=True)
-    return _ended(compared)
-
-
-def _broker(stack: ExitStack, options: argparse.Namespace) -> Kafka:
-    if ":" in options.broker:
-        there = Tcp(parse_address(options.broker, "BROKER"))
-        return Kafka(there, there)
+    plan = live.Plan(
+        options.kind,
+        options.requests,
+        seed,
+        options.length,
+        options.part,
+        tuple(options.area),
+        alone=options.alone,
+        port=options.port,
+        again=":" not in options.broker,
+        folder=options.out,
+    )
     users = options.part // options.length + 1 if options.kind is Kind.RIGHTS else 0
-    return stack.enter_context(kafka(options.broker, rights.logins(users) if users else NO_LOGINS))
+    compared = live.play(plan, lambda: _broker(options.broker, users))
+    status = _ended(compared)
+    if status:
+        areas = "".join(f" --area {each}" for each in options.area)
+        print(
+            f"repeat it with: python -m tools.compare_server {options.broker} --kind {options.kind}{areas} "
+            f"--requests {options.requests} --length {options.length} --part {options.part} --seed {seed}"
+        )
+    return status
 
 
-@asynccontextmanager
-async def _here(drawn: Part, *, port: bool) -> AsyncIterator[Place]:
-    """The server for a part."""
-    if not port:
-        async with _within(drawn) as place:
-            yield place
+@contextmanager
+def _broker(name: str, users: int) -> Iterator[Kafka]:
+    """The broker of that release or address. ``users``: the number of scripts with users."""
+    if ":" in name:
+        there = Tcp(parse_address(name, "BROKER"))
+        yield Kafka(there, there)
         return
-    with served(logins=drawn.logins, rules=drawn.lines) as place:
-        yield place
+    with kafka(name, rights.logins(users) if users else NO_LOGINS) as started:
+        yield started
 
 
-def _within(drawn: Part) -> AbstractAsyncContextManager[Within]:
-    return within(OFFSETS_PARTITIONS, drawn.logins, drawn.lines, exhausted.stored(drawn.transactions))
-
-
-async def _compare(drawn: Part, broker: Kafka, options: argparse.Namespace, compared: run.Compared) -> None:
-    async with _here(drawn, port=options.port) as here:
-        began = time.process_time()
-        ours = await run.all_answers(here, drawn.scripts, drawn.named, drawn.logins, alone=options.alone)
-        between = time.process_time()
-        theirs = await _kafkas(drawn, broker, alone=options.alone)
-        print(f"  {between - began:.1f} s of processor time for serve, {time.process_time() - between:.1f} s for Kafka")
-        found = run.Compared()
-        found.add_all(drawn.scripts, theirs, ours)
-        if not drawn.guarded and not drawn.transactions:
-            await run.shrunk(found, broker.place, here, _tell)
-        else:  # rules and transactions have names of the script as it was played
-            _tell_all(found, drawn)
-        compared.take(found)
-
-
-async def _kafkas(drawn: Part, broker: Kafka, *, alone: bool) -> list[list[Any]]:
-    """Kafka's answers."""
-    await broker.prepare(drawn)
-    return await run.all_answers(broker.place, drawn.scripts, drawn.named, drawn.logins, alone=alone)
+def _script(options: argparse.Namespace) -> int:
+    """Play the scripts of files on both, and write Kafka's answers to the files."""
+    cases = [(path, kept.read(path)) for path in options.script]
+    compared = run.Compared()
+    with _broker(options.broker, max(len(case.part().guarded) for _, case in cases)) as broker:
+        for path, case in cases:
+            theirs = asyncio.run(live.kafkas(case.part(), broker, alone=True))
+            kept.write(path, replace(case, kafka=theirs[-1]))
+            asyncio.run(compare_recorded(case.kind, case.part(), theirs, compared))
+    return _ended(compared)
 
 
 def _against(options: argparse.Namespace) -> int:
@@ -154,17 +137,19 @@ def _against(options: argparse.Namespace) -> int:
     print(f"seed {seed}: {', '.join(names)}", flush=True)
     compared = run.Compared()
     for name in names:
-        drawn = pool.part_of(name)
-        asyncio.run(_compare_recorded(drawn, pool.kept(options.against, name), compared))
+        theirs = pool.kept(options.against, name)
+        asyncio.run(compare_recorded(options.kind, pool.part_of(name), theirs, compared))
     return _ended(compared)
 
 
-async def _compare_recorded(drawn: Part, theirs: list[list[Any]], compared: run.Compared) -> None:
-    async with _within(drawn) as here:
+async def compare_recorded(kind: Kind, drawn: Part, theirs: Sequence[Sequence[Any]], compared: run.Compared) -> None:
+    """Compare serve with Kafka's answers to a part, and print the differences."""
+    async with live.here(drawn) as here:
         ours = await run.all_answers(here, drawn.scripts, drawn.named, drawn.logins, alone=True)
     found = run.Compared()
     found.add_all(drawn.scripts, theirs, ours)
-    _tell_all(found, drawn)
+    for each in found.unshrunk():
+        live.tell(each, kind, drawn)
     compared.take(found)
 
 
@@ -172,37 +157,22 @@ def _record(options: argparse.Namespace) -> int:
     """Add Kafka's answers to a file."""
     there = pool.recorded(options.keep) if options.keep.exists() else []
     wanted = [name for name in pool.names(options.kind, options.parts) if name not in there]
-    options.part, options.length = pool.REQUESTS, pool.LENGTH
-    with ExitStack() as stack:
-        broker = _broker(stack, options) if wanted else None
-        for name in wanted:
-            assert broker is not None
-            answers = asyncio.run(_kafkas(pool.part_of(name), broker, alone=True))
-            pool.keep(options.keep, name, answers)
-            print(f"{name} is recorded", flush=True)
+    users = pool.REQUESTS // pool.LENGTH + 1 if options.kind is Kind.RIGHTS else 0
+    if wanted:
+        with _broker(options.broker, users) as broker:
+            for name in wanted:
+                answers = asyncio.run(live.kafkas(pool.part_of(name), broker, alone=True))
+                pool.keep(options.keep, name, answers)
+                print(f"{name} is recorded", flush=True)
     return 0
 
 
 def _ended(compared: run.Compared) -> int:
     print(
         f"{compared.requests:,} requests compared, {compared.differ} of {compared.scripts:,} scripts differ in "
-        f"{len(compared.first)} ways"
+        f"{len(compared.first)} ways, {compared.unsteady} only beside others"
     )
     return int(compared.differ > 0)
-
-
-def _tell_all(compared: run.Compared, drawn: Part) -> None:
-    """Print the differences without shrinking them."""
-    for rows in compared.first.values():
-        script, found = min(rows, key=lambda row: row[1].at)
-        _tell(run.Found(found, script[: found.at + 1], len(rows)), drawn.rights_of(script))
-
-
-def _tell(found: run.Found, rules: Sequence[Right] = ()) -> None:
-    why = found.difference
-    print(f"\n{why.api}{why.path}: Kafka {why.one!r}, serve {why.other!r} (in {found.times} scripts)")
-    print("".join(f"    {each.line(OWN)}\n" for each in rules), end="")
-    print("".join(f"    {move}\n" for move in found.script), end="", flush=True)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,8 @@ from fencepost_conformance.targets.jvm.releases import NEWEST
 TRACES = 3_000
 #: random requests to Kafka and to ``fencepost serve``, by the kind of their scripts
 REQUESTS = {"plain": 1_000_000, "rights": 100_000}
+#: the folder for scripts whose answers differ
+DIFFERENCES = Path("out/requests")
 ADDS = (
     "make test-all adds to make test:\n"
     "  the tests marked 'all', long versions of other tests (pytest -m all --collect-only lists them)\n"
@@ -51,8 +53,10 @@ def run_tests(root: Path) -> Finding:
 
 
 def run_requests(root: Path, kind: str, seed: int) -> Finding:
-    """Play random requests on Kafka and on ``fencepost serve``. It prints a line for every 5,000 of them."""
-    words = ("--kind", kind, "--requests", str(REQUESTS[kind]), "--length", "30", "--seed", str(seed))
+    """Play random requests on Kafka and on ``fencepost serve``. It prints a line for every 5,000 of them, and writes
+    each difference to a file."""
+    what = ("--kind", kind, "--requests", str(REQUESTS[kind]), "--length", "30", "--seed", str(seed))
+    words = (*what, "--out", str(DIFFERENCES))
     title = f"fencepost serve against Kafka, random requests: {kind}"
     return _run(title, ("-m", "tools.compare_server", *words), root)
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fencepost_conformance.common.errors import CannotRun
-from fencepost_conformance.judge.server import run
-from fencepost_conformance.judge.server.brokers import served
+from fencepost_conformance.judge.server import kept, live, run
+from fencepost_conformance.judge.server.brokers import Kafka, served
 from fencepost_conformance.judge.server.compare import first_difference, shrink
 from fencepost_conformance.judge.server.draw import scripts
+from fencepost_conformance.judge.server.lines import Line, Tcp
 from fencepost_conformance.judge.server.normal import Normal
-from fencepost_conformance.judge.server.parts import Kind
+from fencepost_conformance.judge.server.parts import Kind, part
 from fencepost_conformance.judge.server.rights import Right, guarded_scripts
 from fencepost_conformance.judge.server.script import RAW, Move, Run, Script
 from fencepost_conformance.run.mutants.areas.catalogue import FAULTS
@@ -24,12 +27,14 @@ from fencepost_conformance.run.seeds import seed_line, seed_of_run
 from fencepost_conformance.targets.jvm import jars, releases
 from fencepost_server.apis.table import TABLE
 from fencepost_server.security.acl import BITS, Resource, parse_rules
-from tools.compare_server import main
+from tools.compare_server import compare_recorded, main
 
 RELEASE = "4.4.0"
 #: Kafka's answers to many parts, of 5,000 requests each: ``python -m tools.compare_server --keep
 #: tests/wire/beside-4.4.0.zip --kind KIND --parts N``, to be repeated when other scripts or other rules are drawn
 RECORDED = Path(__file__).with_name("beside-4.4.0.zip")
+#: scripts that once differed, with Kafka's answers
+KEPT = Path(__file__).parents[1] / "kept" / "requests"
 #: parts of the record that a run compares; the first of each kind is always among them
 PARTS = {Kind.PLAIN: 3, Kind.RIGHTS: 1}
 
@@ -93,6 +98,55 @@ def test_a_planted_fault_is_seen_and_shrunk(tmp_path: Path) -> None:
     assert min(len(each.script) for each in differences) <= 3  # CreateTopics, Produce, DeleteRecords
 
 
+def test_a_run_writes_each_difference_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With a faulty server in place of Kafka."""
+    faulty_copy(FAULTS["delete-records-at-the-end-refused"].replacements, tmp_path / "copy")
+    plan = live.Plan(Kind.PLAIN, 400, 11, 40, 200, ("data",), folder=tmp_path / "found")
+
+    @contextmanager
+    def start() -> Iterator[Kafka]:
+        with served(environment(tmp_path / "copy")) as faulty:
+            yield Kafka(faulty, faulty)
+
+    compared = live.play(plan, start)
+    assert (compared.requests >= 300, compared.unsteady) == (True, 0)
+    (path,) = (tmp_path / "found").iterdir()  # the second part shows the same difference
+    case = kept.read(path)
+    assert {case.script[-1].api, case.kafka[-1]["topics"][0]["partitions"][0]["error_code"]} == {"delete_records", 1}
+    assert "200 of 400 requests" in capsys.readouterr().out
+
+
+def test_a_difference_that_a_script_does_not_show_alone_does_not_count(tmp_path: Path) -> None:
+    plan = live.Plan(Kind.PLAIN, 60, 11, 20, 60, ("data",), folder=tmp_path)
+
+    @contextmanager
+    def start() -> Iterator[Kafka]:
+        with served() as place:
+            forgetful = _ForgetsOnce(place)
+            yield Kafka(forgetful, forgetful)
+
+    compared = live.play(plan, start)
+    assert (compared.differ, compared.unsteady) == (0, 1)
+    (path,) = tmp_path.iterdir()
+    assert path.name.startswith("unsteady-")
+
+
+@dataclass
+class _ForgetsOnce:
+    """A broker whose first connection ends at once."""
+
+    place: Tcp
+    settled: bool = False
+    asked: bool = False
+
+    async def connect(self) -> Line:
+        line = await self.place.connect()
+        if not self.asked:
+            self.asked = True
+            await line.close()
+        return line
+
+
 def test_a_server_repeats_its_answers() -> None:
     drawn = scripts(3, 600, 30)
     with served() as here:
@@ -111,6 +165,30 @@ def test_all_that_is_served_is_asked_for_in_each_version() -> None:
     left_out = {"sasl_handshake", "sasl_authenticate"}  # other tests cover them
     assert {each for each in served_here - asked if each[0] not in left_out} == set()
     assert asked <= served_here
+
+
+@pytest.mark.parametrize("path", sorted(KEPT.glob("*.json")), ids=lambda path: path.stem)
+def test_serve_answers_a_kept_script_as_kafka_has_answered(path: Path) -> None:
+    """``python -m tools.compare_server --script FILE`` asks Kafka again, and writes its answers to the file."""
+    case = kept.read(path)
+    compared = run.Compared()
+    drawn = case.part()
+    theirs = [*[()] * case.number, case.kafka]
+    asyncio.run(compare_recorded(case.kind, drawn, theirs, compared))
+    assert (compared.differ, len(case.kafka)) == (0, len(case.script))
+
+
+@pytest.mark.parametrize("kind", Kind, ids=str)
+def test_a_script_is_the_same_in_a_file(kind: Kind, tmp_path: Path) -> None:
+    drawn = part(kind, "test", 17, 600, 30)
+    for number, script in enumerate(drawn.scripts):
+        case = kept.Case.of(kind, drawn, number, script, [{"error_code": 0}], note="a difference")
+        kept.write(tmp_path / "a" / "case.json", case)
+        again = kept.read(tmp_path / "a" / "case.json")
+        rows = [each.as_text() for each in again.transactions]
+        assert rows == [each.as_text() for each in case.transactions]
+        assert replace(again, transactions=case.transactions) == case
+        assert again.part().scripts[number] == script
 
 
 def test_scripts_follow_from_their_seed() -> None:

@@ -304,9 +304,12 @@ class PartitionLog:
 
     def restored(self, start: int, end: int) -> None:
         """Set the offsets after the last ``restore``. ``start`` and ``end`` are those stored when records were
-        deleted."""
+        deleted. If all were, the producers are forgotten: Kafka drops a snapshot that is not above the first offset."""
         self.end = self.high = max(self.end, end)
         self.start = max(start, min(self._blocks.begin, self.end))
+        if self.start == self.end:
+            self._durable = Known()
+            self._now = Known()
 
     def _forget(self, first: int, gone: int) -> None:
         """Drop the batches below ``first``, the base offset of the first batch that is left. ``gone``: the bytes of all

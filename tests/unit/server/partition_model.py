@@ -125,7 +125,7 @@ class Model:
     """A partition.
 
     - ``entries``: the log, of which ``durable`` entries are below the high watermark.
-    - ``history``: everything that producers wrote, including deleted entries.
+    - ``history``: everything that producers wrote, including deleted entries, until a restart without any entry.
     - ``verifications``: by producer, until one of its transactional batches or markers is in the log.
     """
 
@@ -223,6 +223,8 @@ class Model:
     def restart(self) -> None:
         self.retract()
         self.verifications.clear()
+        if self.start == self.end:  # truncateAndReload drops the snapshot
+            self.history.clear()
 
     # visible to readers
 

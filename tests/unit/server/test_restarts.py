@@ -62,30 +62,35 @@ async def _seen(client: Client) -> dict[str, Any]:
 
 
 def test_producers_of_deleted_records_are_known_after_a_restart(tmp_path: Path) -> None:
-    """As after a clean restart of Kafka, which stores the producers of a partition when it stops."""
+    """As after a clean restart of Kafka, which stores the producers of a partition when it stops. It forgets them if no
+    record is left."""
 
     async def before() -> None:
-        async with running(data=tmp_path, flush=False, topics={"t": 1}) as ready:
+        async with running(data=tmp_path, flush=False, topics={"t": 2}) as ready:
             client = await Client.to(ready.listen)
-            assert [await _produced(client, sequence) for sequence in (0, 1, 2)] == [(Code.none, at) for at in range(3)]
-            rows = [{"name": "t", "partitions": [{"partition_index": 0, "offset": 3}]}]
-            deleted = await client.ask("delete_records", 2, topics=rows, timeout=1_000)
-            assert deleted.topics[0].partitions[0].low_watermark == 3
+            for index, offset in ((0, 3), (1, 2)):
+                told = [await _produced(client, sequence, index) for sequence in (0, 1, 2)]
+                assert told == [(Code.none, at) for at in range(3)]
+                rows = [{"name": "t", "partitions": [{"partition_index": index, "offset": offset}]}]
+                deleted = await client.ask("delete_records", 2, topics=rows, timeout=1_000)
+                assert deleted.topics[0].partitions[0].low_watermark == offset
+            assert await _produced(client, 3, 1) == (Code.none, 3)
 
     async def after() -> None:
         async with running(data=tmp_path, flush=False) as ready:
             client = await Client.to(ready.listen)
-            assert await _produced(client, 4) == (Code.out_of_order_sequence_number, -1)
-            assert await _produced(client, 2) == (Code.none, 2)
-            assert await _produced(client, 3) == (Code.none, 3)
+            assert await _produced(client, 5, 0) == (Code.none, 3)
+            assert await _produced(client, 5, 1) == (Code.out_of_order_sequence_number, -1)
+            assert await _produced(client, 3, 1) == (Code.none, 3)
+            assert await _produced(client, 4, 1) == (Code.none, 4)
 
     play(before())
     play(after())
 
 
-async def _produced(client: Client, sequence: int) -> tuple[int, int]:
+async def _produced(client: Client, sequence: int, index: int) -> tuple[int, int]:
     """The error and the offset of a batch of an idempotent producer."""
-    data = [{"name": "t", "partition_data": [{"index": 0, "records": batch(1, 7, 0, sequence).data}]}]
+    data = [{"name": "t", "partition_data": [{"index": index, "records": batch(1, 7, 0, sequence).data}]}]
     told = await client.ask("produce", 9, acks=-1, timeout=1_000, topic_data=data)
     row = told.responses[0].partition_responses[0]
     return row.error_code, row.base_offset

@@ -23,11 +23,10 @@ from ...targets.broker import Broker
 from . import exhausted
 from .lines import Place, Tcp
 from .parts import Part
-from .play import NO_LOGINS, Logins, Player, error_codes
+from .play import NO_LOGINS, OFFSETS_PARTITIONS, Logins, Player, error_codes
 from .script import Move, Run
 
 DEFAULT: Final = "4.4.0"
-OFFSETS_PARTITIONS: Final = 4
 _STOP_TIMEOUT_S: Final = 30.0
 #: of fetches: scripts leave theirs behind
 _SESSIONS: Final = {"max.incremental.fetch.session.cache.slots": "1000000"}
@@ -46,18 +45,23 @@ _SERVE: Final = (
 
 @contextmanager
 def served(
-    environment: Mapping[str, str] = os.environ, logins: Logins = NO_LOGINS, rules: Sequence[str] = ()
+    environment: Mapping[str, str] = os.environ,
+    logins: Logins = NO_LOGINS,
+    rules: Sequence[str] = (),
+    *,
+    data: Path | None = None,
 ) -> Iterator[Tcp]:
     """Run ``fencepost serve`` in another process. ``environment``: of the process, for example with the path of a
-    faulty copy. ``logins``: the users, if there are any; ``rules``: their rights, as lines of ``--acl``."""
+    faulty copy. ``logins``: the users, if there are any; ``rules``: their rights, as lines of ``--acl``. ``data``: the
+    folder of its store; None: it stores everything in memory."""
     with tempfile.TemporaryDirectory(prefix="fencepost-beside-") as folder:
-        options: tuple[str, ...] = ()
+        options: tuple[str, ...] = () if data is None else ("--data", str(data), "--no-flush")
         if logins.passwords:
             users, acl = Path(folder) / "users", Path(folder) / "acl"
             users.write_text("".join(f"{name}:{password}\n" for name, password in logins.passwords.items()))
             acl.write_text("".join(f"{line}\n" for line in rules))
             superuser = f"User:{logins.superuser}"
-            options = ("--users", str(users), "--sasl", "PLAIN", "--acl", str(acl), "--superuser", superuser)
+            options += ("--users", str(users), "--sasl", "PLAIN", "--acl", str(acl), "--superuser", superuser)
         command = [sys.executable, "-m", "fencepost_conformance.cli", *_SERVE, *options]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
             assert process.stdout is not None
@@ -72,8 +76,8 @@ def served(
 class Kafka:
     """A broker. ``place``: the listener for scripts; ``admin``: the listener on which every client has all rights."""
 
-    place: Tcp
-    admin: Tcp
+    place: Place
+    admin: Place
     broker: Broker | None = None
 
     async def prepare(self, part: Part) -> None:

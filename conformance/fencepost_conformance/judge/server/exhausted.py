@@ -21,8 +21,9 @@ from fencepost.store import Change, Put
 from fencepost_server.transactions.coordinator import KIND
 from fencepost_server.transactions.state import LAST_EPOCH, Transaction
 
-#: producer ids that no broker generates
+#: producer ids that no broker generates; each seed has others, because partitions remember their epochs
 _FIRST_ID: Final = 10**12
+_OF_A_SEED: Final = 10**5
 _TIMEOUT_MS: Final = 60_000
 #: how far below the last epoch a script begins
 _BELOW: Final = (0, 0, 1, 2, 4)
@@ -39,8 +40,9 @@ _NONE: Final = -1
 def transactions(seed: int, names: Sequence[str]) -> tuple[Transaction, ...]:
     """The initial state of these transactional ids."""
     rng = Random(f"exhausted/{seed}")
+    first = _FIRST_ID + seed * _OF_A_SEED
     return tuple(
-        Transaction(name, _FIRST_ID + at, LAST_EPOCH - rng.choice(_BELOW), _TIMEOUT_MS) for at, name in enumerate(names)
+        Transaction(name, first + at, LAST_EPOCH - rng.choice(_BELOW), _TIMEOUT_MS) for at, name in enumerate(names)
     )
 
 

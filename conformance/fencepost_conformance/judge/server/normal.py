@@ -34,6 +34,7 @@ class How(StrEnum):
     HAD = "settings that serve does not have are left out"
     SINCE = "a time is counted from the beginning of the run; that of a marker is not compared"
     BATCHES = "complete batches are compared, by the fields of their headers"
+    MARKERS = "the coordinator epoch of a transaction marker is not compared"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ TABLE: Final = (
     Row("", "cluster_id", How.NAME, "drawn by the broker"),
     Row("", "member_id", How.NAME, "drawn by the broker"),
     Row("", "records", How.BATCHES, "Kafka ends an answer where its size is reached, within a batch"),
+    Row("", "records", How.MARKERS, "it counts the starts of the coordinator"),
     Row("produce", "record_errors", How.DROP, "serve refuses whole batches, and names no records (docs/serving.md)"),
     Row("create_topics", "configs", How.DROP, "serve has no list of the settings of a topic (docs/serving.md)"),
     Row("create_topics", "topics", How.SORT, "Kafka puts refused rows first"),
@@ -127,6 +129,8 @@ _NOT_HERE: Final = ("share.", "streams.", "errors.")
 _OF_TOPIC: Final = 1
 _NO_SESSION: Final = 0
 _DENIED: Final = 29
+#: the length of a marker's record, and the place of the coordinator epoch in it
+_MARKER_BYTES, _EPOCH = 17, 12
 _INVALID_TXN_STATE, _TRANSACTION_ABORTABLE = 48, 120
 #: values of random fields that mean "none"
 _NOBODY: Final = (None, "", -1, "None", "00000000-0000-0000-0000-000000000000")
@@ -224,11 +228,16 @@ class Normal:
                 "count": head.count,
                 # the time of a marker differs between brokers; the record in it is compared by its type
                 "times": None if control else [self._since(head.base_timestamp), self._since(head.max_timestamp)],
-                "records": one[HEADER_BYTES:].hex() if control else zlib.crc32(one[HEADER_BYTES:]),
+                "records": _marker(one[HEADER_BYTES:]).hex() if control else zlib.crc32(one[HEADER_BYTES:]),
             }
             found.append(row)
             at = end
         return found
+
+
+def _marker(record: bytes) -> bytes:
+    """The record of a transaction marker, with coordinator epoch 0."""
+    return record[:_EPOCH] + bytes(4) + record[_EPOCH + 4 :] if len(record) == _MARKER_BYTES else record
 
 
 def _place(row: Any) -> tuple[str, ...]:

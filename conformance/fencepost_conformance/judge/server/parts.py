@@ -52,10 +52,6 @@ class Part:
             (each, run.prefix_of(self.named, at)) for at, script in enumerate(self.guarded) for each in script.rights
         ]
 
-    def rights_of(self, script: Script) -> tuple[Right, ...]:
-        """The rules about a script."""
-        return next((each.rights for each in self.guarded if each.script is script), ())
-
 
 class Kind(StrEnum):
     """The kind of the scripts of a part."""

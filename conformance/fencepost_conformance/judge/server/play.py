@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from fencepost.sharding import partition_for
 from fencepost.wire.convert import plain
 from fencepost.wire.fill import fill
 from fencepost.wire.frames import API_KEYS, RequestHeader, framed, read_response, request_schema, write_request
@@ -27,6 +28,8 @@ CLOSED: Final = "the connection was closed"
 SILENT: Final = "no answer"
 NOT_ASKED: Final = "none is given"
 
+#: the number of partitions of the offsets topic, on both brokers
+OFFSETS_PARTITIONS: Final = 4
 _PATIENCE_S: Final = 15.0
 _WAITING_S: Final = 0.005
 _MOST_WAITS: Final = 1_000
@@ -214,6 +217,9 @@ class Player:
         elif move.api == "delete_topics":
             gone = {row["name"] for row in answer["responses"] if row["error_code"] == 0 and row["name"]}
             await self._until_gone(sorted(gone))
+            if gone:  # Kafka deletes their committed offsets later
+                await self.barrier()
+                await self._until_written()
         elif move.api == "incremental_alter_configs" and not all(error_codes(answer)):
             await self.barrier()
 
@@ -225,6 +231,13 @@ class Player:
         await self._until_led(name, 1)
         await self.exchange("delete_topics", 5, {"topic_names": [name], "timeout": 10_000})
         await self._until_gone([name])
+
+    async def _until_written(self) -> None:
+        """Wait until the group coordinators have written what was asked for before. They answer requests without a
+        change only then (F-RT-07), such as the deletion of a group that does not exist."""
+        names = (f"{self.run.prefix}none-{at}" for at in range(1_000))
+        of_each = {partition_for(name, OFFSETS_PARTITIONS): name for name in names}
+        await self.exchange("delete_groups", 0, {"groups_names": sorted(of_each.values())})
 
     async def _until_led(self, name: str, partitions: int) -> None:
         rows = [{"partition_index": at, "timestamp": -1} for at in range(partitions)]

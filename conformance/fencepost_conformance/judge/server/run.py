@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import uuid4
 
@@ -58,39 +58,62 @@ async def all_answers(
 
 
 @dataclass(frozen=True, slots=True)
+class Differing:
+    """A script whose answers differ. ``number``: of the script in its part. ``one``: the answers of the first broker,
+    up to the difference."""
+
+    number: int
+    script: Script
+    difference: Difference
+    one: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Found:
-    """A difference and the shortest script that shows it; ``times``: the number of scripts that show it."""
+    """A difference and the shortest script that shows it, with the answers of the first broker. ``times``: the number
+    of scripts that show it. ``number``: of the script in its part."""
 
     difference: Difference
     script: Script
     times: int
+    one: Sequence[Any]
+    number: int = 0
 
 
 @dataclass(slots=True)
 class Compared:
-    """``requests`` and ``scripts`` that were compared, and the differences by their keys."""
+    """``requests`` and ``scripts`` that were compared, and the differences by their keys. ``unsteady``: the number of
+    scripts that differed beside others, and not when they were played again alone."""
 
     requests: int = 0
     scripts: int = 0
-    first: dict[tuple[str, str, str], list[tuple[Script, Difference]]] = field(default_factory=dict)
+    first: dict[tuple[str, str, str], list[Differing]] = field(default_factory=dict)
+    unsteady: int = 0
 
-    def add(self, script: Script, one: Sequence[Any], other: Sequence[Any]) -> None:
+    def add(self, script: Script, one: Sequence[Any], other: Sequence[Any], number: int = 0) -> None:
         found = first_difference(script, one, other)
         self.scripts += 1
         self.requests += len(script) if found is None else found.at + 1
         if found is not None:
-            self.first.setdefault(found.key, []).append((script, found))
+            row = Differing(number, script, found, one[: found.at + 1])
+            self.first.setdefault(found.key, []).append(row)
 
     def add_all(self, scripts: Sequence[Script], one: Sequence[Any], other: Sequence[Any]) -> None:
-        for script, first, second in zip(scripts, one, other, strict=True):
-            self.add(script, first, second)
+        for number, (script, first, second) in enumerate(zip(scripts, one, other, strict=True)):
+            self.add(script, first, second, number)
 
     def take(self, other: Compared) -> None:
         """Add the results of another comparison."""
         self.requests += other.requests
         self.scripts += other.scripts
+        self.unsteady += other.unsteady
         for key, rows in other.first.items():
             self.first.setdefault(key, []).extend(rows)
+
+    def unshrunk(self) -> list[Found]:
+        """The shortest script for each kind of difference, as it was played."""
+        shortest = [(min(rows, key=_at), len(rows)) for rows in self.first.values()]
+        return [Found(each.difference, _beginning(each), times, each.one, each.number) for each, times in shortest]
 
     @property
     def differ(self) -> int:
@@ -98,20 +121,38 @@ class Compared:
         return sum(map(len, self.first.values()))
 
 
+def _at(row: Differing) -> int:
+    return row.difference.at
+
+
+def _beginning(row: Differing) -> Script:
+    return row.script[: row.difference.at + 1]
+
+
 async def shrunk(
     compared: Compared, one: Place, other: Place, tell: Callable[[Found], None] = lambda _: None
 ) -> list[Found]:
-    """The shortest script for each kind of difference."""
+    """The shortest script for each kind of difference. A script that shows it only under its own names stays as it
+    is."""
+    shown: list[tuple[Script, Sequence[Any]]] = []
 
     async def examine(script: Script) -> Difference | None:
         prefix = f"s{uuid4().hex[:8]}-"
         first, second = await asyncio.gather(*(answers(place, script, prefix, alone=True) for place in (one, other)))
-        return first_difference(script, first, second)
+        found = first_difference(script, first, second)
+        if found is not None:
+            shown.append((script[: found.at + 1], first[: found.at + 1]))
+        return found
 
     found = []
-    for rows in compared.first.values():
-        script, difference = min(rows, key=lambda row: row[1].at)
-        small, why = await shrink(script, difference, examine)
-        found.append(Found(why, small, len(rows)))
-        tell(found[-1])
+    for each in compared.unshrunk():
+        shown.clear()
+        shortest = each
+        again = await examine(each.script)
+        if again is not None and again.key == each.difference.key:
+            small, why = await shrink(each.script, again, examine)
+            first = next(answers for script, answers in reversed(shown) if script == small)
+            shortest = replace(each, difference=why, script=small, one=first)
+        found.append(shortest)
+        tell(shortest)
     return found
