@@ -36,7 +36,7 @@ RECORDED = Path(__file__).with_name("beside-4.4.0.zip")
 #: scripts that once differed, with Kafka's answers
 KEPT = Path(__file__).parents[1] / "kept" / "requests"
 #: parts of the record that a run compares; the first of each kind is always among them
-PARTS = {Kind.PLAIN: 3, Kind.RIGHTS: 1}
+PARTS = {Kind.PLAIN: 3, Kind.RIGHTS: 1, Kind.EXHAUSTED: 1}
 
 
 @pytest.mark.parametrize("kind", PARTS, ids=str)

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import pytest
 
+from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.judge.server import run
 from fencepost_conformance.judge.server.brokers import kafka, served
 from fencepost_conformance.judge.server.lines import Place
 from fencepost_conformance.judge.server.play import Player
 from fencepost_conformance.judge.server.script import TRANSACTIONAL, Kept, Move, Records, Run
-from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.targets.jvm import jars, releases
 
 RELEASE: Final = "4.4.0"
