@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ...targets.broker import BrokerFault
+from ...common.errors import BrokerFault
 from . import exhausted, kept, run
 from .brokers import Kafka, served
 from .compare import first_difference
