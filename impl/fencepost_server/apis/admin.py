@@ -115,6 +115,8 @@ async def _create(call: Call, row: NewTopic, *, validate_only: bool) -> Topic | 
     node = call.node
     partitions = _partitions(row)
     node.topics.check_name(str(row.name))
+    if any(each.value is None for each in row.configs):
+        raise Refused(Code.invalid_config, "Null value not supported for topic configs")
     if row.assignments:
         if row.num_partitions != -1 or row.replication_factor != -1:
             raise Refused(
@@ -131,8 +133,6 @@ async def _create(call: Call, row: NewTopic, *, validate_only: bool) -> Topic | 
             Code.invalid_replication_factor,
             f"replication factor must be 1, since there is one node (got {row.replication_factor})",
         )
-    if any(each.value is None for each in row.configs):
-        raise Refused(Code.invalid_config, "Null value not supported for topic configs")
     config = {str(each.name): each.value for each in row.configs if each.value is not None}
     node.topics.check(str(row.name), partitions)
     return None if validate_only else await node.create_topic(str(row.name), partitions, config)

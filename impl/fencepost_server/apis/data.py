@@ -295,9 +295,10 @@ async def fetch(call: Call, request: FetchRequest) -> Values:
         )
         wanted = [(key, *_named(call, key[0]), row) for key, row in context.partitions.items()]
         names = {key[0]: topic.name for key, topic, *_ in wanted if topic is not None}
+        context.sees(names)
         answers = await _answers(call, request, wanted, by_id=by_id)
-        for (name, _), answer in answers:
-            known = context.name(name)
+        for key, answer in answers:
+            known = context.name(key)
             if answer["error_code"] is Code.unknown_topic_id and known is not None:
                 answer["error_code"] = _gone(call, known)
         number, told = sessions.answered(context, answers, names, by_id=by_id, now=time.monotonic())

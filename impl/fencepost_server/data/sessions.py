@@ -82,10 +82,11 @@ class FetchedRow(TypedDict, total=False):
 
 @dataclass(slots=True)
 class _Cached:
-    """``row``: of the last request that named the partition. ``high`` and ``start``: high watermark and first offset of
-    the last answer that did."""
+    """``row``: of the last request that named the partition. ``name``: of its topic, as soon as a request with the
+    partition has found it. ``high`` and ``start``: high watermark and first offset of the last answer that did."""
 
     row: AskedPartition
+    name: str | None = None
     high: int = _UNKNOWN
     start: int = _UNKNOWN
 
@@ -100,15 +101,13 @@ class _Cached:
 
 @dataclass(slots=True, eq=False)
 class FetchSession:
-    """``by_id``: its topics are named by their ids; ``names``: those that were there. ``used_at``: seconds on the
-    caller's clock."""
+    """``by_id``: its topics are named by their ids. ``used_at``: seconds on the caller's clock."""
 
     number: int
     by_id: bool
     used_at: float
     epoch: int = 1
     partitions: dict[Key, _Cached] = field(default_factory=dict)
-    names: dict[bytes | str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +120,17 @@ class FetchContext:
     begins: bool = False
     epoch: int = 0
 
-    def name(self, topic: bytes | str) -> str | None:
-        """The name that a topic had when the session saw it."""
-        return None if self.session is None else self.session.names.get(topic)
+    def sees(self, names: Mapping[bytes | str, str]) -> None:
+        """Note the names of the topics that are there when the request comes, for partitions that have none yet."""
+        for (topic, _), cached in self.session.partitions.items() if self.session else ():
+            if cached.name is None:
+                cached.name = names.get(topic)
+
+    def name(self, key: Key) -> str | None:
+        """The name that the topic of a partition had when the session saw it. As in Kafka, partitions that join the
+        session after the topic is gone have none."""
+        known = None if self.session is None else self.session.partitions.get(key)
+        return None if known is None else known.name
 
 
 class FetchSessions:
@@ -192,15 +199,14 @@ class FetchSessions:
         topics that are there. Raises ``Refused`` if another request has continued the session meanwhile."""
         session = context.session
         if session is not None:
-            session.names.update(names)
             if session.epoch != context.epoch:
                 raise Refused(Code.invalid_fetch_session_epoch, "another request has continued the fetch session")
             return session.number, list(_new(session, answers))
         if not context.begins or not self._has_room(now):
             return NO_SESSION, answers
-        made = FetchSession(self._free(), by_id, now, names=dict(names))
+        made = FetchSession(self._free(), by_id, now)
         for (key, row), (_, answer) in zip(context.partitions.items(), answers, strict=True):
-            made.partitions[key] = cached = _Cached(row)
+            made.partitions[key] = cached = _Cached(row, names.get(key[0]))
             cached.high, cached.start = answer["high_watermark"], answer.get("log_start_offset", _UNKNOWN)
         self._known[made.number] = made
         return made.number, answers
