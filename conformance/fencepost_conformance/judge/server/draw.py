@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from . import data, frames, groups, settings, topics, transactions
 from .play import may_be_together
-from .script import Move, Script, Sent
+from .script import OWN, Move, Script, Sent
 from .spoil import spoiled
 from .world import World
 
@@ -51,7 +51,9 @@ def script(seed: int, number: int, length: int, areas: tuple[str, ...] = ()) -> 
         (draw,) = rng.choices(draws, weights)
         for move in draw(world):
             made.append(_sent(rng, spoiled(rng, move) if rng.random() < _SPOILED else move))
-    return tuple(data.without_newest(made))
+    made_topics = {row["name"] for move in made if move.api == "create_topics" for row in move.values["topics"]}
+    kept = settings.without_effects(made) if f"{OWN}nobody" in made_topics else made
+    return tuple(data.without_newest(kept))
 
 
 def _sent(rng: Random, move: Move) -> Move:

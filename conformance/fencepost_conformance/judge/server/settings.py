@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from .script import OWN, Move
@@ -109,6 +110,22 @@ def _described(rows: list[tuple[int, str, Any]], world: World) -> Move:
 def list_resources(world: World) -> Iterator[Move]:
     kinds = world.choice(([], [TOPIC], [BROKER], [GROUP], [TOPIC, GROUP], [77], [GROUP, GROUP]))
     yield world.move("list_config_resources", {"resource_types": kinds})
+
+
+def without_effects(moves: Iterable[Move]) -> Iterator[Move]:
+    """The requests with another topic in place of ``~nobody``, where they change its settings. The script has created
+    it, and the settings of a topic with records have effects in Kafka."""
+    for move in moves:
+        if move.api != "incremental_alter_configs" or not isinstance(move.values.get("resources"), list):
+            yield move
+            continue
+        rows = [
+            {**row, "resource_name": f"{OWN}none"}
+            if (row["resource_type"], row["resource_name"]) == (TOPIC, f"{OWN}nobody")
+            else row
+            for row in move.values["resources"]
+        ]
+        yield replace(move, values={**move.values, "resources": rows})
 
 
 MOVES: Final = ((alter_group, 5), (alter_topic, 2), (describe, 5), (list_resources, 1))
