@@ -11,7 +11,7 @@ from fencepost.codec.layout import NEWEST
 from fencepost.codec.markers import read_marker_key
 from fencepost.codec.reading import Reader
 from fencepost.protocol.kafka_names import group_config
-from fencepost.store import StoreError
+from fencepost.store import Put, StoreError
 from fencepost_server.data.batches import HEADER_BYTES, Batch, CorruptBatch, OldBatch, batches
 from fencepost_server.data.search import varint
 from fencepost_server.node import GROUP_CONFIG_KIND, PRODUCERS_KIND, TOPIC_KIND, Node, producers_key
@@ -28,6 +28,14 @@ async def restore(node: Node) -> None:
     try:
         for name, text in kept.values.get(TOPIC_KIND, {}).items():
             await _topic(node, name, json.loads(text), kept.values.get(PRODUCERS_KIND, {}))
+        await node.store.write(
+            [
+                Put(PRODUCERS_KIND, producers_key(topic, log.index), None)
+                for topic in node.topics.by_name.values()
+                for log in topic.logs
+                if log.start == log.end and producers_key(topic, log.index) in kept.values.get(PRODUCERS_KIND, {})
+            ]
+        )  # what is forgotten must not come back at the next start
         node.transactions.restore(kept.values.get(KIND, {}), kept.values.get(IDS_KIND, {}).get(""))
         for group_id, text in kept.values.get(GROUP_CONFIG_KIND, {}).items():
             config: dict[str, str] = json.loads(text)

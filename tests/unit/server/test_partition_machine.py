@@ -252,6 +252,8 @@ class PartitionMachine(RuleBasedStateMachine):
                 (batch,) = batches(data)
                 self.log.restore(batch, committed=committed(batch) if batch.control else None)
         self.log.restored(*((start, end) if start else (0, 0)))
+        if self.log.start == self.log.end:
+            self.state = None  # as the server does at its start
 
     @rule()
     def be_elected(self) -> None:

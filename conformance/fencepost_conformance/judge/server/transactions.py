@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from .data import batch_of, produce_move
-from .script import OWN, TRANSACTIONAL, Move
+from .script import OWN, TRANSACTIONAL, Kept, Move, Records
 from .world import NO_PRODUCER_ID, Partition, Producer, World
 
 TRANSACTIONAL_IDS: Final = (f"{OWN}x0", f"{OWN}x1")
@@ -98,6 +99,13 @@ def add_offsets(world: World) -> Iterator[Move]:
     producer.ongoing = True
 
 
+def _in_epoch(records: Records, producer: Producer) -> Records:
+    """The batch, in the epoch of its producer if it is not transactional. After one of a later epoch, Kafka's partition
+    would reject the marker of a transaction, which then never ends (docs/serving.md)."""
+    later = isinstance(records.epoch, Kept) and records.epoch.plus > 0
+    return replace(records, epoch=producer.epoch()) if later and not records.flags & TRANSACTIONAL else records
+
+
 def write(world: World) -> Iterator[Move]:
     producer = _producer(world)
     if producer is None:
@@ -109,7 +117,8 @@ def write(world: World) -> Iterator[Move]:
     if implicit or not places or world.chance(0.1):
         places = [(name, index) for name, indexes in world.partitions(3).items() for index in indexes]
     batches = {
-        each: batch_of(world, producer, each, 0 if world.chance(0.04) else TRANSACTIONAL) for each in world.some(places)
+        each: _in_epoch(batch_of(world, producer, each, 0 if world.chance(0.04) else TRANSACTIONAL), producer)
+        for each in world.some(places)
     }
     name = None if world.chance(0.03) else producer.transactional_id
     yield produce_move(world, batches, transactional_id=name, version=version)
