@@ -11,6 +11,7 @@ from fencepost.member.events import (
     LookupFailed,
     RequestMetadata,
     Subscribe,
+    Unsubscribe,
 )
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.offset_messages import OffsetFetchRequest
@@ -645,3 +646,32 @@ def test_a_lookup_survives_a_commit_that_fails_over_the_coordinator():
     driver.coordinator()
     assert driver.poll().problem is None
     driver.asked(OffsetFetchRequest)
+
+
+def test_the_new_consumer_takes_the_epoch_of_a_committed_offset_that_it_does_not_use():
+    """The application has set the position meanwhile (K-POS-08)."""
+    driver = Driver(Client.CONSUMER).leaders(epoch=3).coordinator().member(T0)
+    driver.poll()
+    driver.do(Seek(driver.now, T0, 7))
+    driver.committed({T0: 5}, epoch=5)
+    assert driver.reader.last_epochs[T0] == 5
+    assert driver.reader.position(T0) == 7
+
+
+def test_the_new_consumer_sets_no_position_of_a_partition_that_is_about_to_be_revoked():
+    """K-POS-08."""
+    driver = Driver(Client.CONSUMER).leaders().coordinator().member(T0)
+    driver.poll()
+    driver.member(T0, pending_revocation=frozenset({T0}))
+    driver.committed({T0: 5})
+    assert state(driver) is FetchState.INITIALIZING
+
+
+def test_the_new_consumer_forgets_a_permanent_look_up_error_when_it_unsubscribes():
+    """Else the next poll would throw it (N-TR-07, K-FIND-01)."""
+    driver = Driver(Client.CONSUMER).leaders()
+    driver.do(Assign(driver.now, (T0,)))
+    driver.do(LookupFailed(driver.now, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    driver.do(Unsubscribe(driver.now))
+    driver.do(Assign(driver.now, (T0,)))
+    assert driver.poll().problem is None
