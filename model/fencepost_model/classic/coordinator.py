@@ -52,8 +52,8 @@ from ..variant import variant_of
 from .choice import Chooser, every
 from .coordinator_state import CoordinatorState, Step
 from .gate import refused
-from .load import load_groups, load_offsets
-from .reads import committed, is_read, read
+from .load import deciding_rules, load_groups, load_offsets
+from .reads import READ_RULES, committed, is_read, read
 from .requests import handle_request, run_due_deletions
 from .slots import GroupSlot
 from .state import EXPIRY_KIND, Arrive, Group, Timer
@@ -120,13 +120,16 @@ class CoordinatorModel:
                 return (self._fetched(state, event, event.body),)
             if is_read(event.body):
                 bodies = read(self.settings, self.variant, state, event)
-                return tuple([self._only(state, ((event.id, body),), ("C-ADM-08",)) for body in bodies])
+                decided = ("C-ADM-08", READ_RULES[type(event.body)])
+                return tuple([self._only(state, ((event.id, body),), decided) for body in bodies])
         elif isinstance(event, TimerFired | Appended | AppendFailed | TaskDone):
             pass
         elif isinstance(event, TopicsChanged | GroupConfigChanged):
             changed = self._changed(state, event)
-            if not isinstance(event, TopicsChanged) or state.phase != ACTIVE:
-                return (self._only(changed, (), ()),)
+            if isinstance(event, GroupConfigChanged):
+                return (self._only(changed, (), ("M-CFG-01",)),)
+            if state.phase != ACTIVE:
+                return (self._only(changed, (), ("M-META-03",)),)
             runs = every(lambda chooser: self._topics_deleted(state, changed, event, chooser))
             return tuple([self._close(changed, event, label, consumer_groups) for label, consumer_groups in runs])
         elif isinstance(event, LoadStarted | LoadFailed) or (isinstance(event, Load) and not self._loads(state, event)):
@@ -135,7 +138,8 @@ class CoordinatorModel:
             failed = state._replace(
                 phase=NOT_OWNED, leader_epoch=_elected(state, event), handled=state.handled + 1, written=None
             )
-            return (Step("", failed, Outcome(), ("F-LOAD-02",), failed=True),)
+            rules = ("F-LOAD-02", *deciding_rules(event.records))
+            return (Step("", failed, Outcome(), rules, failed=True),)
         elif not isinstance(event, Load) and not self._unloads(state, event):
             return (self._only(state, (), ("F-LOAD-03" if state.phase == ACTIVE else "F-RT-02",)),)
         runs = every(lambda chooser: self._run(state, event, new_id, seen, chooser))
@@ -161,6 +165,7 @@ class CoordinatorModel:
         self, before: CoordinatorState, state: CoordinatorState, event: TopicsChanged, chooser: Chooser
     ) -> ConsumerGroups:
         consumer_groups = self._begin(state, event, NOTHING_OBSERVED, chooser)
+        consumer_groups.work.rules.append("M-META-03")
         offsets.topics_deleted(consumer_groups.work, before.consumer.image, state.consumer.image, -(state.handled + 1))
         return consumer_groups
 
@@ -256,6 +261,7 @@ class CoordinatorModel:
             consumer_groups.state = unload(consumer_groups.state)._replace(
                 new_topics=consumer_groups.state.image.version
             )
+            work.rules.extend(deciding_rules(event.records))
             groups = load_groups(self.variant, event.records, event.at_ms) or {}
             work.detached_timers.append(
                 ("", {offsets.EXPIRY: self.settings.offsets_retention_check_interval_ms})

@@ -244,7 +244,9 @@ class Draft:
     def support(self, name: str) -> int:
         """Return how often the members list a protocol; a name listed twice counts twice (C-JOIN-72)."""
         count = sum([protocol.name == name for member in self.members.values() for protocol in member.protocols])
-        return count + dict(self.skew).get(name, 0) if self.skew else count
+        if self.skew:
+            self.rule("C-STATIC-18")
+        return count + dict(self.skew).get(name, 0)
 
     def select_protocol(self) -> str:
         """Select the protocol by vote (C-JOIN-63). Raises InternalError if a member supports no candidate

@@ -20,8 +20,8 @@ def join(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
     (C-JOIN-67), and there is no deadline except the group's timers (C-JOIN-68).
     """
     if not accepts_joining_member(d, body):
-        d.rule("C-JOIN-13")
-        d.remove(joining_member_id(d, body))  # C-JOIN-23: member or pending id; its timers stay
+        d.rule("C-JOIN-13", "C-JOIN-23")
+        d.remove(joining_member_id(d, body))  # member or pending id; its timers stay
         answer_error(d, request, ErrorCode.GROUP_MAX_SIZE_REACHED, "")
         if d.variant.classic.refusal_may_end_join_phase:
             maybe_complete_join_phase(d)
@@ -56,6 +56,7 @@ def joining_member_id(d: Draft, body: JoinGroupRequest) -> str:
     """Return the member id for the capacity check. A returning static member counts as itself (C-JOIN-75)."""
     returns = not body.member_id and d.variant.classic.returning_static_has_place
     if body.group_instance_id is not None and returns:
+        d.rule("C-JOIN-75")
         return d.static_member_id(body.group_instance_id) or ""
     return body.member_id
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fencepost.protocol.consumer_records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupPartitionMetadataKey,
+    ConsumerGroupTargetAssignmentMemberKey,
+    ConsumerGroupTargetAssignmentMetadataKey,
 )
 from fencepost.protocol.messages import Protocol
 from fencepost.protocol.offset_messages import ZERO_ID
 from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey, OffsetCommitValue
-from fencepost.protocol.records import GroupMetadataKey, Record
+from fencepost.protocol.records import GroupMetadataKey, Record, RecordKey
 
 from ..consumer.refusal import CannotHappen
 from ..consumer.replay import replay
@@ -28,6 +32,19 @@ from .subscription import CONSUMER, outcomes
 
 if TYPE_CHECKING:
     from ..variant import Variant
+
+
+#: The rule of a record's effect in a load, by its key.
+_RULES: Final[dict[type[RecordKey], str]] = {
+    OffsetCommitKey: "F-REPLAY-04",
+    GroupMetadataKey: "F-REPLAY-01",
+    ConsumerGroupMemberMetadataKey: "F-REPLAY-07",
+    ConsumerGroupCurrentMemberAssignmentKey: "F-REPLAY-08",
+    ConsumerGroupTargetAssignmentMemberKey: "F-REPLAY-09",
+    ConsumerGroupTargetAssignmentMetadataKey: "F-REPLAY-10",
+    ConsumerGroupMetadataKey: "F-REPLAY-11",
+    ConsumerGroupPartitionMetadataKey: "F-REPLAY-12",
+}
 
 
 def fails_load(variant: Variant, record: Record) -> bool:
@@ -150,6 +167,13 @@ def newest_records(log: tuple[Record, ...]) -> Iterable[Record]:
             seen.add(record.key)
             kept.append(record)
     return reversed(kept)
+
+
+def deciding_rules(records: Iterable[Record]) -> tuple[str, ...]:
+    """Return the rules about records that decide what a load of this log makes of it."""
+    log = tuple(records)
+    superseded = ["F-REPLAY-18"] if len([*newest_records(log)]) < len(log) else []
+    return (*superseded, *sorted({_RULES[type(record.key)] for record in log if type(record.key) in _RULES}))
 
 
 def load_order(groups: Mapping[str, object], chooser: Chooser) -> list[str]:

@@ -185,7 +185,7 @@ class OpenGroups:
 
     def commands(self) -> list[ArmedTimer]:
         """Return the timer commands of the step."""
-        return self.variant.classic.timer_commands(self.armed())
+        return self.variant.classic.timer_commands(self)
 
     def choose_leaders(self) -> None:
         """Choose the leaders that are still open at the end of the step, while choices can be made."""
@@ -216,3 +216,8 @@ def describe_once(work: OpenGroups, group_id: str, old: ConsumerGroup, records: 
     """Note nothing about the next record, which exchanges members (M-DESC-01). Returns the members whose exchange can
     show: none."""
     return frozenset()
+
+
+def timer_commands(work: OpenGroups) -> list[ArmedTimer]:
+    """Return every timer that the step set or cancelled, as it did (M-TMR-01)."""
+    return [*work.armed()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain, product
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from fencepost.protocol.consumer_messages import (
     ConsumerGroupDescribeRequest,
@@ -45,8 +45,16 @@ class Ways(NamedTuple):
     variant: Variant
 
 
+#: The requests that only read, each with the rule of its answer.
+READ_RULES: Final[dict[type[RequestBody], str]] = {
+    DescribeGroupsRequest: "C-ADM-03",
+    ListGroupsRequest: "C-ADM-05",
+    ConsumerGroupDescribeRequest: "M-DESC-01",
+}
+
+
 def is_read(body: RequestBody) -> bool:
-    return isinstance(body, DescribeGroupsRequest | ListGroupsRequest | ConsumerGroupDescribeRequest)
+    return type(body) in READ_RULES
 
 
 def read(settings: Settings, variant: Variant, state: CoordinatorState, request: Request) -> list[ResponseBody]:

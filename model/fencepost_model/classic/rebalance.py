@@ -91,8 +91,9 @@ def complete_join(d: Draft) -> None:
         d.arm(JOIN_TIMER, d.rebalance_timeout())
         return
     d.generation = next_epoch(d.generation)  # C-ST-21; used up even if a later step fails (C-ST-27)
-    if d.variant.classic.delay_ends_addition:
-        d.new_member_added = False  # C-JOIN-71
+    if d.new_member_added and d.variant.classic.delay_ends_addition:
+        d.rule("C-JOIN-71")
+        d.new_member_added = False
     if not d.members:
         d.rule("C-JOIN-47")
         d.protocol_name = None

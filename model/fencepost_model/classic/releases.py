@@ -58,13 +58,14 @@ def _meet(one: str, other: str) -> bool:
     return one.startswith(f"{other}-") or other.startswith(f"{one}-")
 
 
-def cancel_same_keys(
-    otherwise: Callable[[Iterable[ArmedTimer]], list[ArmedTimer]], armed: Iterable[ArmedTimer]
-) -> list[ArmedTimer]:
+def cancel_same_keys(otherwise: Callable[[OpenGroups], list[ArmedTimer]], work: OpenGroups) -> list[ArmedTimer]:
     """Before each command, cancel the other timers whose key is the same text (M-TMR-01)."""
     asked: list[ArmedTimer] = []
-    for row in otherwise(armed):
-        asked += [(other, mistaken, None) for other, mistaken in collisions.mistaken(row[0], row[1])]
+    for row in otherwise(work):
+        mistaken = collisions.mistaken(row[0], row[1])
+        if mistaken:
+            work.rules.append("M-TMR-01")
+        asked += [(group_id, timer, None) for group_id, timer in mistaken]
         asked.append(row)
     return asked
 

@@ -105,6 +105,7 @@ def complete_replacement(d: Draft, callback: Replaced) -> None:
 def move_pending_sync(d: Draft, old_id: str, new_id: str) -> None:
     """Let the sync phase wait for the new id instead of the old one (C-STATIC-16)."""
     if old_id in d.pending_sync and d.variant.classic.replacement_syncs:
+        d.rule("C-STATIC-16")
         d.pending_sync = (d.pending_sync - {old_id}) | {new_id}
 
 

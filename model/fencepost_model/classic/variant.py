@@ -64,8 +64,8 @@ class ClassicVariant:
     load_order: Callable[[Mapping[str, object], Chooser], list[str]] = rule(
         load.load_order, "M-TMR-01", "C-TMR-11", says="the order in which groups are loaded has no effect"
     )
-    timer_commands: Callable[[Iterable[ArmedTimer]], list[ArmedTimer]] = rule(
-        list, "M-TMR-01", "C-TMR-11", says="each timer has a key of its own"
+    timer_commands: Callable[[OpenGroups], list[ArmedTimer]] = rule(
+        open_groups.timer_commands, "M-TMR-01", "C-TMR-11", says="each timer has a key of its own"
     )
     counting_records: Callable[[tuple[Record, ...]], Iterable[Record]] = rule(
         load.newest_records,

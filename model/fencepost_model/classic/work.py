@@ -100,6 +100,8 @@ class Work(OpenGroups):
             self.replies.append((operation.id, body))
 
     def _call(self, operation: Operation, callback: Callback) -> None:
+        if operation.request is None and isinstance(callback, Assigned | Replaced | Timed):
+            self.rules.append("F-RT-09")  # it has timed out
         if isinstance(callback, Timed):
             self.detached_timers.append((operation.group_id, dict(callback.timers)))
         draft = self.group_of_callback(operation)
@@ -237,6 +239,7 @@ class Work(OpenGroups):
                 orphans.append((group_id, slot.group))
             cancel = type(before) is not Group and self.variant.classic.timers_end_with_group
             if cancel and isinstance(slot.group, Group):
+                self.rules.append("C-TMR-12")
                 ids = {member.member_id for member in slot.group.members} | slot.group.pending_join
                 gone = [JOIN_TIMER, SYNC_TIMER, *(Timer("session", member_id) for member_id in sorted(ids))]
                 self.detached_timers.append((group_id, dict.fromkeys(gone)))

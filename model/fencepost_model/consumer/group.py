@@ -102,6 +102,8 @@ def answer_heartbeat(group_step: GroupStep, request: ConsumerHeartbeat) -> Consu
         group_step.denied_topics = request.denied_topics
         if group_step.fresh and body.member_epoch != 0:
             raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "M-VAL-20" if body.member_epoch > 0 else "M-LEAVE-01")
+        if group_step.fresh:
+            group_step.rule("M-VAL-21")
         return leave(group_step, body) if body.member_epoch < 0 else heartbeat(group_step, request)
     except Refused as refused:
         group_step.rule(refused.rule)

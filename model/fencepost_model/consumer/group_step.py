@@ -205,6 +205,7 @@ class GroupStep:
 
     def _clamp(self, value: int, low: int, high: int) -> int:
         """Clamp a group's configuration to the broker's bounds (M-CFG-01)."""
+        self.rule("M-CFG-01")
         return min(max(value, low), high) if self.variant.consumer.clamps_group_config else value
 
     # ---- metadata -----------------------------------------------------------------------------------------------

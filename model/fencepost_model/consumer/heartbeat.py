@@ -179,6 +179,8 @@ def bump_and_reconcile(
     counting = tuple(sorted([*stay, updated], key=lambda each: each.member_id))
     if updated != member:
         t.rule("M-HB-02")
+        if member.instance not in (None, updated.instance):
+            t.rule("M-STATIC-13")  # it gives up an instance id
         t.write_member(updated)
     regex = update_regex(t, found, updated, is_join=is_join)
     bump = updated.names != member.names or regex is Regex.BUMP
@@ -188,19 +190,21 @@ def bump_and_reconcile(
         t.rule("M-HB-14")
         bump = True
     if t.upgrade_records and t.variant.mixed.upgrade_bumps:
-        bump = True  # X-UP-15
+        t.rule("X-UP-15")
+        bump = True
     if t.group.epoch == 0 == t.variant.consumer.first_epoch:
         bump = True  # V-31
     epoch, refreshed = maybe_bump_group_epoch(t, counting, bump or t.must_write_epoch)
     kind = t.group.type
     if refreshed or t.variant.consumer.recounts_type:
-        kind = subscription_type(counting, counted(counting, t.group.members, t.group.regexes))  # M-TGT-05, 06
+        kind = subscription_type(counting, counted(counting, t.group.members, t.group.regexes))  # M-TGT-06
     reached = t.group.assignment_epoch
     stale = reached < epoch if t.variant.mixed.downgrade_follows_target else bump
     if is_downgrade and (owes_partitions or stale):
+        t.rule("X-DOWN-22")
         return updated, True
     if not is_downgrade and reached < epoch and may_compute_target(t):
-        t.rule("M-HB-06", "M-TGT-01")
+        t.rule("M-HB-06", "M-TGT-01", "M-TGT-05")
         target = compute_target_assignment(t, found, members, kind, epoch, voters=counting)[updated.member_id]
         reached = epoch
     else:

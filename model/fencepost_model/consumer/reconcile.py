@@ -88,6 +88,8 @@ def _advance(context: Context, member: Member, epoch: int, goal: Goal) -> Member
     own = frozenset(without_epochs(member.revoking))
     want = [each for each in target if each not in kept]
     free = [each for each in want if each not in goal.epochs or each in own]  # M-REC-21
+    if free:
+        rules.append("M-PE-06")
     granted = goal.epoch if variant.consumer.stores_assignment_epochs else 0
     assigned: Held = tuple(sorted([*keep, *[(topic, number, granted) for topic, number in free]])) if free else keep
     blocked = len(want) > len(free)

@@ -49,7 +49,8 @@ def update_regex(t: GroupStep, found: Found, updated: Member, *, is_join: bool =
             result = Regex.BUMP
         had, has = (subscription(each, t.group, t.environment.image) for each in (found.member, updated))
         if had != has and t.variant.consumer.changed_topics_bump:
-            result = Regex.BUMP  # LIV-15
+            t.rule("LIV-15")
+            result = Regex.BUMP
     used = _used_with(t, found.member, updated)
     if t.task is None and needs_resolution(t, used, wanted=wanted):
         t.rule("M-RX-03")
@@ -91,6 +92,7 @@ def needs_resolution(t: GroupStep, used: Collection[str], *, wanted: bool) -> bo
 
 def resolve(t: GroupStep, resolution: Resolution) -> None:
     """Write the result of a resolution, and bump if it changes something (M-RX-05)."""
+    t.rule("M-RX-04")
     used = used_regexes(t.group.members)
     image = t.environment.image
     names = [topic.name for topic in image.topics if topic.name not in resolution.hidden]
@@ -98,7 +100,6 @@ def resolve(t: GroupStep, resolution: Resolution) -> None:
     changed = False
     for regex in resolution.regexes:
         if regex not in used:
-            t.rule("M-RX-04")
             continue
         matches = t.environment.oracle.matcher(regex)
         topics = tuple(sorted([name for name in names if matches is not None and matches(name)]))

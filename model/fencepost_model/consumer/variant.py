@@ -48,7 +48,7 @@ class ConsumerVariant:
     )
 
     # the group epoch
-    first_epoch: int = rule(1, "M-VAL-21", "V-30", "V-31", says="the epoch of a group without records")
+    first_epoch: int = rule(1, "M-VAL-21", "V-30", "V-31", "F-REPLAY-11", says="the epoch of a group without records")
     dropped_regex_bumps: bool = rule(True, "M-HB-03", "V-33", says="a member that drops its regex begins a new epoch")
     changed_topics_bump: bool = rule(
         True, "LIV-15", says="a member whose topics change with its regex begins a new epoch"
@@ -79,6 +79,8 @@ class ConsumerVariant:
         "V-37",
         "V-66",
         "V-72",
+        "F-REPLAY-11",
+        "F-REPLAY-12",
         says="the record of the group epoch has a hash of the metadata of the subscribed topics",
     )
     write_metadata: Callable[[GroupStep, tuple[Topic, ...], bool], None] = rule(
@@ -104,6 +106,7 @@ class ConsumerVariant:
         "V-64",
         "V-73",
         "V-76",
+        "F-REPLAY-10",
         says="a target has a timestamp, and the next one waits for the assignment interval",
     )
     recounts_type: bool = rule(
@@ -150,6 +153,7 @@ class ConsumerVariant:
         "V-74",
         "V-77",
         "O-COMMIT-36",
+        "F-REPLAY-08",
         says="the epoch at which a member got a partition is stored",
     )
 

@@ -194,6 +194,7 @@ class ConsumerGroups:
             epochs = {member_id: epoch for group, member_id, epoch in self.state.rebalance_epochs if group == group_id}
             for member in before.members:
                 if now is None or now.member(member.member_id) != member:
+                    self.work.rules.append("M-HB-13")
                     if (group_id, member.member_id) not in self.state.session_timers:
                         step.arm_member_session(member)
                     step.restore_rebalance_timer(member, written.cancelled, epochs.get(member.member_id))

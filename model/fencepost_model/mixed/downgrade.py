@@ -68,6 +68,7 @@ def downgrade(
     before = group._replace(regexes=t.group.regexes)  # a regex that ends with this join is buried twice
     t.records += [*of_group(t.group_id, before), draft.record(None)]
     if t.variant.mixed.downgrade_cancels_timers:
+        t.rule("X-DOWN-33")
         for member in t.group.members:
             t.cancel_timers(member.member_id)
     t.classic = draft.close()

@@ -44,8 +44,9 @@ def join(t: GroupStep, request: Request, body: JoinGroupRequest, new_id: str) ->
     wanted = None
     try:
         wanted = read_subscription(body.protocols[0].metadata, t.environment.image)
-        if t.variant.mixed.checks_all_metadata:  # X-DOWN-09
+        if t.variant.mixed.checks_all_metadata:
             for protocol in body.protocols[1:]:
+                t.rule("X-DOWN-09")
                 read_subscription(protocol.metadata, t.environment.image)
     except BadBytes:
         raise Refused(t.variant.mixed.malformed_join, "X-JOIN-09") from None

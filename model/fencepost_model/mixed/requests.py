@@ -82,6 +82,7 @@ def _join(groups: ConsumerGroups, step: GroupStep, request: Request, body: JoinG
         operation = Operation(request.id, body.group_id, body, 0, answered=True)
     step.rebalances = joined.rebalances
     if joined.rebalances and step.variant.mixed.downgrade_keeps_bump:
+        step.rule("X-DOWN-23")
         step.parked_member = joined.body.member_id
     groups.submit_step(step, operation, [])
 

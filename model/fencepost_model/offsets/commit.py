@@ -46,7 +46,7 @@ def commit(
     checked = may_commit(variant, group, _by(body, version, accepted))
     if checked.error is not None:
         return Commit(checked.error, rules=("O-COMMIT-07", *checked.rules))
-    rules = [*checked.rules, "O-COMMIT-14"]
+    rules = [*checked.rules, "O-COMMIT-14", *(["O-TXN-12"] if isinstance(body, TxnOffsetCommitRequest) else [])]
     if len(accepted) < len(asked):
         rules.append("O-TXN-14" if isinstance(body, TxnOffsetCommitRequest) else "O-COMMIT-08")
     rows = [

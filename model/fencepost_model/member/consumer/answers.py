@@ -45,7 +45,8 @@ def handle_answer(d: ClientDraft, answer: HeartbeatAnswered) -> None:
         leave_request = now.leaving and now.state == UNSUBSCRIBED and over
     d.set(in_flight=None, leave_request=None)
     if leave_request:
-        d.left()  # with any code (N-TR-08)
+        d.rule("N-TR-08")
+        d.left()  # with any code
     if error is ErrorCode.NONE:
         d.set(failing=False, due=False)
         _good(d, answer.body)

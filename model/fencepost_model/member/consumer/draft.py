@@ -61,7 +61,8 @@ class ClientDraft(AnyDraft[ClientState]):
 
     def unblock(self) -> None:
         """End the marks of revocation, with the reconciliation that has set them (N-REC-11)."""
-        if self.variant.revocation_mark_ends:
+        if self.now.blocked and self.variant.revocation_mark_ends:
+            self.rule("N-REC-11")
             self.set(blocked=frozenset())
 
     @property
