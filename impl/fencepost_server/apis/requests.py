@@ -31,15 +31,21 @@ class TopicRow(Protocol):
 
 
 class ProducePartition(Protocol):
+    """The records for a partition."""
+
     index: int
     records: bytes | None
 
 
 class ProduceTopic(TopicRow, Protocol):
+    """The records for a topic."""
+
     partition_data: Sequence[ProducePartition]
 
 
 class ProduceRequest(Protocol):
+    """The fields of Produce."""
+
     acks: int
     transactional_id: str | None
     topic_data: Sequence[ProduceTopic]
@@ -54,12 +60,16 @@ class FetchPartition(Protocol):
 
 
 class FetchTopic(Protocol):
+    """The partitions to fetch of a topic."""
+
     topic: str  #: up to v12
     topic_id: UUID | None  #: from v13
     partitions: Sequence[FetchPartition]
 
 
 class ForgottenTopic(Protocol):
+    """Partitions that leave a fetch session."""
+
     topic: str  #: up to v12
     topic_id: UUID | None  #: from v13
     partitions: Sequence[int]
@@ -83,6 +93,8 @@ class OffsetPartition(Protocol):
 
 
 class OffsetTopic(Protocol):
+    """The partitions of a topic whose offsets are listed."""
+
     name: str
     partitions: Sequence[OffsetPartition]
 
@@ -94,31 +106,43 @@ class ListOffsetsRequest(Protocol):
 
 
 class EpochPartition(Protocol):
+    """A partition, and the leader epoch whose end offset is requested."""
+
     partition: int
     current_leader_epoch: int
     leader_epoch: int
 
 
 class EpochTopic(Protocol):
+    """Such partitions of a topic."""
+
     topic: str
     partitions: Sequence[EpochPartition]
 
 
 class OffsetForLeaderEpochRequest(Protocol):
+    """The fields of OffsetForLeaderEpoch."""
+
     topics: Sequence[EpochTopic]
 
 
 class DeletedPartition(Protocol):
+    """A partition, and the offset before which its records are deleted."""
+
     partition_index: int
     offset: int
 
 
 class DeletedTopic(Protocol):
+    """Such partitions of a topic."""
+
     name: str
     partitions: Sequence[DeletedPartition]
 
 
 class DeleteRecordsRequest(Protocol):
+    """The fields of DeleteRecords."""
+
     topics: Sequence[DeletedTopic]
 
 
@@ -126,19 +150,27 @@ class DeleteRecordsRequest(Protocol):
 
 
 class Assignment(Protocol):
+    """The brokers of a new partition."""
+
     broker_ids: Sequence[int]
 
 
 class NumberedAssignment(Assignment, Protocol):
+    """The brokers of a new partition, with its number."""
+
     partition_index: int
 
 
 class Config(Protocol):
+    """A setting of a new topic."""
+
     name: str
     value: str | None
 
 
 class NewTopic(Protocol):
+    """A topic to create."""
+
     name: str
     num_partitions: int
     replication_factor: int
@@ -147,52 +179,72 @@ class NewTopic(Protocol):
 
 
 class CreateTopicsRequest(Protocol):
+    """The fields of CreateTopics."""
+
     topics: Sequence[NewTopic]
     validate_only: bool
 
 
 class DeleteTopicsRequest(Protocol):
+    """The fields of DeleteTopics: topics by row, or in earlier versions by name."""
+
     topics: Sequence[TopicRow]  #: from v6
     topic_names: Sequence[str]  #: up to v5
 
 
 class GrownTopic(Protocol):
+    """A topic that gets more partitions; ``count``: their number afterwards."""
+
     name: str
     count: int
     assignments: Sequence[Assignment] | None
 
 
 class CreatePartitionsRequest(Protocol):
+    """The fields of CreatePartitions."""
+
     topics: Sequence[GrownTopic]
     validate_only: bool
 
 
 class DescribedResource(Protocol):
+    """A resource, and the names of the settings to describe; None: all of them."""
+
     resource_type: int
     resource_name: str
     configuration_keys: Sequence[str] | None
 
 
 class DescribeConfigsRequest(Protocol):
+    """The fields of DescribeConfigs."""
+
     resources: Sequence[DescribedResource]
 
 
 class ConfigChange(Config, Protocol):
+    """A change of one setting."""
+
     config_operation: int
 
 
 class AlteredResource(Protocol):
+    """The changes of a resource's settings."""
+
     resource_type: int
     resource_name: str
     configs: Sequence[ConfigChange]
 
 
 class IncrementalAlterConfigsRequest(Protocol):
+    """The fields of IncrementalAlterConfigs."""
+
     resources: Sequence[AlteredResource]
     validate_only: bool
 
 
 class ListConfigResourcesRequest(Protocol):
+    """The fields of ListConfigResources."""
+
     resource_types: Sequence[int]  #: from v1
 
 
@@ -200,6 +252,8 @@ class ListConfigResourcesRequest(Protocol):
 
 
 class ApiVersionsRequest(Protocol):
+    """The fields of ApiVersions."""
+
     client_software_name: str  #: from v3
     client_software_version: str  #: from v3
     cluster_id: str | None  #: from v5
@@ -214,11 +268,15 @@ class MetadataRequest(Protocol):
 
 
 class Cursor(Protocol):
+    """The partition at which a list continues."""
+
     topic_name: str
     partition_index: int
 
 
 class DescribeTopicPartitionsRequest(Protocol):
+    """The fields of DescribeTopicPartitions."""
+
     topics: Sequence[Named]
     response_partition_limit: int
     cursor: Cursor | None
@@ -242,11 +300,15 @@ class InitProducerIdRequest(Protocol):
 
 
 class AddedTopic(Protocol):
+    """Partitions of a topic that join a transaction."""
+
     name: str
     partitions: Sequence[int]
 
 
 class AddedTransaction(Protocol):
+    """A transaction, and the topics that join it."""
+
     transactional_id: str
     producer_id: int
     producer_epoch: int
@@ -255,6 +317,8 @@ class AddedTransaction(Protocol):
 
 
 class AddPartitionsToTxnRequest(Protocol):
+    """The fields of AddPartitionsToTxn: of one transaction up to version 3, of several later."""
+
     v3_and_below_transactional_id: str  #: up to v3
     v3_and_below_producer_id: int  #: up to v3
     v3_and_below_producer_epoch: int  #: up to v3
@@ -263,6 +327,8 @@ class AddPartitionsToTxnRequest(Protocol):
 
 
 class AddOffsetsToTxnRequest(Protocol):
+    """The fields of AddOffsetsToTxn."""
+
     transactional_id: str
     producer_id: int
     producer_epoch: int
@@ -270,6 +336,8 @@ class AddOffsetsToTxnRequest(Protocol):
 
 
 class EndTxnRequest(Protocol):
+    """The fields of EndTxn."""
+
     transactional_id: str
     producer_id: int
     producer_epoch: int
@@ -277,8 +345,12 @@ class EndTxnRequest(Protocol):
 
 
 class SaslHandshakeRequest(Protocol):
+    """The fields of SaslHandshake."""
+
     mechanism: str
 
 
 class SaslAuthenticateRequest(Protocol):
+    """The fields of SaslAuthenticate."""
+
     auth_bytes: bytes
