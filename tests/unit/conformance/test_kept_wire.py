@@ -451,3 +451,12 @@ def test_a_replaced_member_has_lost_its_instance_id() -> None:
     )
     (refusal,) = verdict(without_instance).refusals
     assert refusal.rules == ("X-HB-01",)
+
+
+def test_a_leave_does_not_create_a_dropped_group() -> None:
+    """C-JOIN-15: a JoinGroup with a member id drops an empty consumer group from memory, and a stable fetch then shows
+    no offsets. The answer to a leave, sent before that JoinGroup, does not create the group again."""
+    trace = kept("offsets-of-a-group-dropped-beside-a-leave")
+    assert verdict(trace).outcome == "accepted"
+    (refusal,) = verdict(without(trace, 14, 1)).refusals  # the JoinGroup
+    assert refusal.rules == ("O-COMMIT-14", "O-FETCH-06")

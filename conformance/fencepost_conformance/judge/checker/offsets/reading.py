@@ -113,11 +113,12 @@ def missing(trace: WireTrace) -> dict[str, list[tuple[int, int]]]:
     """By group, the lines between which Kafka may not have the group although offsets are committed for it.
 
     A JoinGroup with a member id to an empty consumer group removes the group, and is answered UNKNOWN_MEMBER_ID
-    (C-JOIN-15). The first join or heartbeat that succeeds creates the group again.
+    (C-JOIN-15). The first join or heartbeat that succeeds after it creates the group again; a leave does not.
     """
     consumers: set[str] = set()
-    asked: dict[tuple[int, int], tuple[int, str]] = {}
-    begun: dict[str, set[int]] = {}
+    asked: dict[tuple[int, int], tuple[int, str, bool]] = {}
+    # by group, the line of each such JoinGroup, and that of its answer
+    begun: dict[str, dict[int, int]] = {}
     found: dict[str, list[tuple[int, int]]] = {}
     for number, line in enumerate(trace.lines, 1):
         if not isinstance(line, SentLine | ReceivedLine) or line.api_key not in (_JOIN_GROUP, _CONSUMER_HEARTBEAT):
@@ -127,18 +128,23 @@ def missing(trace: WireTrace) -> dict[str, list[tuple[int, int]]]:
             group_id = line.body.get("group_id")
             if not isinstance(group_id, str):
                 continue
-            asked[key] = number, group_id
+            epoch = line.body.get("member_epoch", 0)
+            asked[key] = number, group_id, isinstance(epoch, int) and epoch >= 0
             if line.api_key == _CONSUMER_HEARTBEAT:
                 consumers.add(group_id)
             elif line.body.get("member_id") and group_id in consumers:
-                begun.setdefault(group_id, set()).add(number)
+                begun.setdefault(group_id, {})[number] = NEVER
             continue
-        sent, group_id = asked.pop(key, (0, ""))
-        error = line.body.get("error_code")
-        if error == E.NONE:
-            found.setdefault(group_id, []).extend((each, number) for each in begun.pop(group_id, ()) if each != sent)
-        elif error is not None and error != E.UNKNOWN_MEMBER_ID:
-            begun.get(group_id, set()).discard(sent)
+        sent, group_id, creates = asked.pop(key, (0, "", False))
+        joins = begun.get(group_id, {})
+        if line.body.get("error_code") not in (E.UNKNOWN_MEMBER_ID, None):
+            joins.pop(sent, None)
+        elif sent in joins:
+            joins[sent] = number
+        if line.body.get("error_code") == E.NONE and creates:
+            for each in [each for each, answered in joins.items() if answered < sent]:
+                found.setdefault(group_id, []).append((each, number))
+                del joins[each]
     for group_id, lines in begun.items():
         found.setdefault(group_id, []).extend((each, NEVER) for each in lines)
     return found
