@@ -460,3 +460,12 @@ def test_a_leave_does_not_create_a_dropped_group() -> None:
     assert verdict(trace).outcome == "accepted"
     (refusal,) = verdict(without(trace, 14, 1)).refusals  # the JoinGroup
     assert refusal.rules == ("O-COMMIT-14", "O-FETCH-06")
+
+
+def test_a_dynamic_member_may_turn_classic_and_let_the_group_be_downgraded() -> None:
+    """X-JOIN-13, X-JOIN-24: while a JoinGroup of the last member with the consumer protocol is under way, the departure
+    of another member may downgrade the group, which then refuses an unknown member."""
+    trace = kept("last-consumer-member-turns-classic")
+    assert verdict(trace).outcome == "accepted"
+    (refusal,) = verdict(without(trace, 13, 1)).refusals  # the JoinGroup
+    assert refusal.rules == ("X-JOIN-06", "X-JOIN-07")

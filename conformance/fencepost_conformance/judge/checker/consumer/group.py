@@ -73,7 +73,7 @@ class Knowledge:
         pillars = frozenset(
             member.member_id
             for member in self.members.values()
-            if not member.classic and self.surely_in(member) and not member.may_downgrade()
+            if not member.classic and self.surely_in(member) and not member.may_turn_classic()
         )
         if not pillars or not pillars & self._pillars:
             self.consumer_from = line if pillars else NOWHERE
