@@ -65,6 +65,7 @@ class PartitionLog:
         self._now = Known()
         self._durable = Known()  #: from durable batches only, like after a restart
         self._pending: deque[tuple[Batch, bool | None]] = deque()
+        self._first = 0  #: the base offset of the first batch
         self._gone = 0  #: bytes of batches that were deleted
         self._known_until = 0  #: the end of the log when the state that a start has read was stored
         self._looked_up: dict[int, LookedUp] = {}  #: by producer id, until a transactional batch is accepted
@@ -73,8 +74,8 @@ class PartitionLog:
     @property
     def stable(self) -> int:
         """The last stable offset: all transactions below it are decided, and all records are durable. It is never below
-        ``start``."""
-        return min(self.high, max(min(self._durable.open.values(), default=self.high), self.start))
+        the batch with ``start``; as in Kafka, it may be the base offset of that batch."""
+        return min(self.high, max(min(self._durable.open.values(), default=self.high), self._first))
 
     @property
     def open_producers(self) -> tuple[int, ...]:
@@ -300,13 +301,15 @@ class PartitionLog:
                 break
             gone += len(batch.data)
         self._forget(first, gone)
+        self._first = first
         return first
 
     def restored(self, start: int, end: int) -> None:
         """Set the offsets after the last ``restore``. ``start`` and ``end`` are those stored when records were
         deleted. If all were, the producers are forgotten: Kafka drops a snapshot that is not above the first offset."""
         self.end = self.high = max(self.end, end)
-        self.start = max(start, min(self._blocks.begin, self.end))
+        self._first = min(self._blocks.begin, self.end)
+        self.start = max(start, self._first)
         if self.start == self.end:
             self._durable = Known()
             self._now = Known()

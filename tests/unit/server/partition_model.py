@@ -157,7 +157,8 @@ class Model:
     @property
     def stable(self) -> int:
         began = [each.began for each in replayed(self.durable_history).producers.values() if each.began is not None]
-        return min([self.high, *(max(each, self.start) for each in began)])
+        first = self.entries[0].base if self.entries else self.start
+        return min([self.high, *(max(each, first) for each in began)])
 
     def answer(self, entry: Entry) -> Answer:
         """Check a client's batch as analyzeAndValidateProducerState and ProducerAppendInfo do."""
