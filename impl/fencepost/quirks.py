@@ -208,7 +208,7 @@ class Value:
 
     switch: str
     field: str
-    value: object
+    value: Any
     says: str
 
 
