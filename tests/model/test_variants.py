@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import Field, dataclass, fields
 from inspect import signature
 from pathlib import Path
+from subprocess import run
 from types import ModuleType
 from typing import Any
 
@@ -197,3 +199,8 @@ def test_the_parts_of_the_switches() -> None:
     """The member's switches are in the tables of members, all others in those of the coordinator."""
     of_members = {each.name for each in SWITCHES if each.part is Part.MEMBER} - NOT_MODELLED
     assert {*member.DIFFERENCES, *client.DIFFERENCES} == of_members
+
+
+@pytest.mark.parametrize("module", ["variant", "classic.variant", "consumer.variant", "member.consumer.variant"])
+def test_each_table_can_be_imported_first(module: str) -> None:
+    run([sys.executable, "-c", f"import fencepost_model.{module}"], check=True)

@@ -48,7 +48,6 @@ from ..mixed.requests import handle as handle_classic
 from ..offsets import work as offsets
 from ..offsets.state import Offsets
 from ..offsets.view import view as offsets_view
-from ..variant import variant_of
 from .choice import Chooser, every
 from .coordinator_state import CoordinatorState, Step
 from .gate import refused
@@ -81,6 +80,8 @@ class CoordinatorModel:
     def __init__(self, settings: Settings, profile: Profile) -> None:
         self.settings = settings
         self.profile = profile
+        from ..variant import variant_of  # noqa: PLC0415  the families import this module
+
         self.variant = variant_of(profile)
 
     def initial(self) -> CoordinatorState:

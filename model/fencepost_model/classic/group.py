@@ -16,7 +16,6 @@ from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
-from ..variant import variant_of
 from .choice import Chooser, every
 from .load import load_group
 from .requests import handle_request, run_due_deletions
@@ -81,6 +80,8 @@ class GroupModel:
     ) -> None:
         self.settings = settings or Settings()
         self.profile = profile
+        from ..variant import variant_of  # noqa: PLC0415  the families import this module
+
         self.variant = variant_of(profile)
         self.group_id = group_id
         self.instant_appends = instant_appends

@@ -15,7 +15,6 @@ from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
-from .. import variant as variants
 from ..classic.choice import Chooser, every
 from .group_step import Environment, GroupStep, StepContext
 from .heartbeat import heartbeat
@@ -48,7 +47,9 @@ class ConsumerGroupModel:
     def __init__(self, settings: Settings | None = None, profile: Profile = INTENDED, *, group_id: str = "g") -> None:
         self.settings = settings or Settings()
         self.profile = profile
-        self.variant = variants.variant_of(profile)
+        from ..variant import variant_of  # noqa: PLC0415  the families import this module
+
+        self.variant = variant_of(profile)
         self.group_id = group_id
 
     def successors(self, group: ConsumerGroup | None, step: Step, environment: Environment) -> tuple[Successor, ...]:

@@ -23,7 +23,6 @@ from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 
-from .. import variant as variants
 from ..consumer.state import Image
 from .checks import AnyGroup, may_delete
 from .clean import delete, expire
@@ -64,7 +63,9 @@ class OffsetsModel:
         self.image = image
         self.settings = settings or Settings()
         self.profile = profile
-        self.variant = variants.variant_of(profile)
+        from ..variant import variant_of  # noqa: PLC0415  the families import this module
+
+        self.variant = variant_of(profile)
 
     def commit(
         self,
