@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "check": "Explore a model exhaustively; with TLC, also compare the two state graphs",
-    "conform": "Run random traces against a target and compare every step",
+    "conform": "Play named cases on a broker, or compare random traces step by step",
     "diff": "Run two targets side by side and group their differences by cause",
     "serve": "Serve the coordinator on a port, for unmodified Kafka clients",
     "store": "Check that the stores of a server are intact",

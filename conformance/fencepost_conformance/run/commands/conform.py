@@ -1,4 +1,4 @@
-"""``fencepost conform``: run random traces against a target and compare every step."""
+"""``fencepost conform``: play the named cases on a broker, or run random traces against a target."""
 
 from __future__ import annotations
 
@@ -40,8 +40,13 @@ _ADDED = ("traces", "steps", "replies", "records", "timers", "diverged", "known"
 
 
 def conform(  # noqa: PLR0917 — options of a command line
+    broker: Annotated[
+        str | None,
+        typer.Argument(metavar="[BROKER]", help="play the named cases on a broker: HOST:PORT or broker:RELEASE"),
+    ] = None,
     target: Annotated[
-        str, typer.Option(help="core, kafka:RELEASE, kafka:DIR (of jars), broker:RELEASE or HOST:PORT")
+        str,
+        typer.Option(help="run random traces: core, kafka:RELEASE, kafka:DIR (of jars), broker:RELEASE or HOST:PORT"),
     ] = "core",
     profile: Annotated[
         str | None,
@@ -85,9 +90,43 @@ def conform(  # noqa: PLR0917 — options of a command line
     known: Annotated[
         Path | None, typer.Option(help="file of accepted groups of failures: KEY -- REASON in each line")
     ] = None,
+    case: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="with BROKER: only this case, or those below it (classic.join); repeatable"),
+    ] = None,
+    listed: Annotated[bool, typer.Option("--list", help="list the named cases, and play none")] = False,
+    strict: Annotated[bool, typer.Option(help="with BROKER: known faults of Apache Kafka count as failures")] = False,
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="with BROKER: write JUnit XML, one test case each")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """Run random traces against a target and compare every step."""
+    """Play the named cases on a broker, or run random traces against a target and compare every step."""
+    if listed:
+        from .conform_cases import list_cases  # noqa: PLC0415 — as below
+
+        list_cases(case or (), as_json=as_json)
+        return
+    if broker is not None:
+        from ...traces.wire.access import read_access  # noqa: PLC0415 — connections, which other runs do not need
+        from .conform_cases import conform_cases  # noqa: PLC0415
+
+        if out is not None:
+            require_folder(out)
+        conform_cases(
+            parse_target(broker),
+            broker,
+            profile=profile,
+            names=case or (),
+            access=read_access(client_config),
+            out=out,
+            junit=junit,
+            strict=strict,
+            as_json=as_json,
+        )
+        return
+    if case or strict or junit:
+        raise CannotRun("--case, --strict and --junit belong to the named cases: fencepost conform HOST:PORT")
     if side not in SIDES:
         raise CannotRun(unknown("side", side, SIDES, f"known: {', '.join(SIDES)}"))
     place = place_for(engine, master, conf, workers, wait)

@@ -21,7 +21,7 @@ def junit(summary: Summary, seconds: float) -> str:
     def case(title: str, kind: str = "", cause: str = "", message: str = "") -> None:
         added = ET.SubElement(suite, "testcase", classname=name, name=title)
         if kind:
-            ET.SubElement(added, kind, type=cause, message=_printable(message))
+            ET.SubElement(added, kind, type=cause, message=printable(message))
 
     known = f" ({summary.known_traces:,} with accepted differences)" if summary.known_traces else ""
     case(f"{tally.passed} of {counted(summary.traces, 'traces')} passed{known}")
@@ -29,7 +29,7 @@ def junit(summary: Summary, seconds: float) -> str:
         # over the wire the first value is a whole sentence, and steps are lines
         values, place = (group.left, "line") if summary.recorded else (f"{group.left} / {group.right}", "event")
         text = f"{values} ({counted(group.traces, 'traces')}, first seed {group.seed}, {place} {group.event})"
-        case(_printable(group.key), "failure", group.key.partition(":")[0].partition(" ")[0], text)
+        case(printable(group.key), "failure", group.key.partition(":")[0].partition(" ")[0], text)
     for each in unsettled:
         case(each.what, "error", each.verdict.value, each.why)
     rest = tally.undecided + tally.broken - len(unsettled)
@@ -54,6 +54,6 @@ def junit(summary: Summary, seconds: float) -> str:
     return ET.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Replace characters that XML cannot contain."""
     return "".join(char if char.isprintable() else "?" for char in text)

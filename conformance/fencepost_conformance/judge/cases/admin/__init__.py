@@ -1,0 +1,1 @@
+"""Cases of the requests of administrators, and of every announced version."""

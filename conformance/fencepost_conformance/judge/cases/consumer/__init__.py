@@ -1,0 +1,1 @@
+"""Cases of consumer groups (KIP-848)."""

@@ -1,0 +1,1 @@
+"""Cases of groups with members of both protocols, and of the change between them."""

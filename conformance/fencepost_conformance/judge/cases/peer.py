@@ -1,0 +1,301 @@
+"""The broker as a case sees it: connections, topics, and a record of every exchange."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Final, Self, TypeAlias
+from uuid import uuid4
+
+from fencepost.protocol.profile import Profile
+from fencepost.remote.connection import Connection
+from fencepost.wire.frames import MalformedFrame, request_schema
+from fencepost.work.link import Unsupported
+
+from ...common.addresses import Address
+from ...traces.wire.access import OPEN, Access
+from .answers import Answer, Exchange, Mismatch, Plain, plain
+
+#: how long a case waits for an answer that the broker may hold back
+ANSWER_S: Final = 60.0
+#: how often a coordinator that is not ready is tried again, and after how many seconds
+_TRIES, _AGAIN_S = 100, 0.2
+#: how much later other groups of the coordinator learn of a topic than the first
+_PUBLISHED_S: Final = 0.1
+#: kinds of coordinators in FindCoordinator
+_GROUPS, _TRANSACTIONS = 0, 1
+#: FindCoordinator from this version on looks up several keys
+_KEYS: Final = 4
+#: DeleteTopics from this version on has rows instead of names
+_NAMED_ROWS: Final = 6
+#: DescribeConfigs: the type of a broker, the session timeout of consumer groups, and Kafka's default
+_BROKER: Final = 4
+_SESSION: Final = "group.consumer.session.timeout.ms"
+_USUAL_SESSION_MS: Final = 45_000
+#: no API has as many versions
+_VERSIONS: Final = 30
+NOT_YET: Final = frozenset(("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"))
+
+#: the answer while a coordinator writes the end of the transaction before
+_ENDING: Final = "CONCURRENT_TRANSACTIONS"
+
+#: changes an answer before the case sees it, as a broker with a fault would answer: from the name of the connection,
+#: the number of the answer on it, and the answer
+Falsify: TypeAlias = Callable[[str, int, Plain], Plain]
+
+
+class NotReached(Exception):
+    """The case did not come to the point that it tests; the message says why."""
+
+
+class NotSupported(Exception):
+    """The broker does not announce what the case needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic that was created for a case. ``topic_id``: as text; empty if the broker gives topics no ids."""
+
+    name: str
+    topic_id: str
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerUnderTest:
+    """``profile``: what releases of Kafka do differently, for the cases that depend on it."""
+
+    address: Address
+    profile: Profile
+    access: Access = OPEN
+
+
+class Peer:
+    """The broker under test, for one case. ``group``: a group id that no other case uses. ``exchanges``: what was sent
+    and answered, in the order of sending."""
+
+    def __init__(self, broker: BrokerUnderTest, falsify: Falsify | None = None) -> None:
+        self.profile = broker.profile
+        self.exchanges: list[Exchange] = []
+        self.compared: set[tuple[str, int, str]] = set()
+        self.group = f"case-{uuid4()}"
+        self._address, self._access = broker.address, broker.access
+        self._falsify = falsify
+        self._began = time.monotonic()
+        self._open = AsyncExitStack()
+        self._clients = 0
+        self._tasks: list[asyncio.Task[Answer]] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._open.aclose()
+
+    def start(self, request: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
+        """Send a request that the broker may hold back, without waiting. It ends with the case."""
+        task = asyncio.ensure_future(request)
+        self._tasks.append(task)
+        return task
+
+    async def client(self, coordinates: str | None = None) -> Client:
+        """Open a connection, on which requests are answered one after another: to the coordinator of the group, or of
+        the transactions of the id ``coordinates``."""
+        self._clients += 1
+        address = self._address if coordinates is None else await self._coordinator(coordinates, _TRANSACTIONS)
+        connection = await self._access.open(address.host, address.port)
+        self._open.push_async_callback(connection.close)
+        return Client(self, f"client {self._clients}", connection)
+
+    async def topic(self, partitions: int = 1) -> Topic:
+        """Create a topic. Raises ``NotReached`` if the broker refuses."""
+        client = await self.client()
+        name = f"case-{uuid4()}"
+        row = {"name": name, "num_partitions": partitions, "replication_factor": 1}
+        answer = await client.ask("create_topics", topics=[row], timeout=30_000)
+        made = answer.at("topics.0")
+        if made["error_code"] != "NONE":
+            raise NotReached(f"the broker did not create a topic: {made['error_code']}")
+        await client.until_led(name, partitions)
+        with suppress(NotSupported):
+            await client.until_assigned(name)
+        return Topic(name, made.value.get("topic_id") or "", partitions)
+
+    async def delete(self, topic: Topic) -> None:
+        """Delete a topic. Raises ``NotReached`` if the broker refuses."""
+        client = await self.client()
+        version = client.newest("delete_topics")
+        names = {"topics": [{"name": topic.name}]} if version >= _NAMED_ROWS else {"topic_names": [topic.name]}
+        answer = await client.ask("delete_topics", version, timeout=30_000, **names)
+        if (error := answer.at("responses.0")["error_code"]) != "NONE":
+            raise NotReached(f"the broker did not delete a topic: {error}")
+
+    async def consumer_session_s(self) -> float:
+        """Return the session timeout of consumer groups in seconds, from the broker's configuration; Kafka's default if
+        it does not tell."""
+        client = await self.client()
+        node = (await client.ask("metadata", topics=[])).at("brokers.0")["node_id"]
+        row = {"resource_type": _BROKER, "resource_name": str(node), "configuration_keys": [_SESSION]}
+        rows = (await client.ask("describe_configs", resources=[row])).at("results.0")["configs"] or ()
+        told = next((each["value"] for each in rows if each["name"] == _SESSION), None)
+        return int(told or _USUAL_SESSION_MS) / 1000
+
+    async def ready(self) -> None:
+        """Find the coordinator of the group, and wait until it serves it: connections go there from now on. Raises
+        ``NotReached``."""
+        self._address = await self._coordinator(self.group, _GROUPS)
+
+        async def serves() -> bool:
+            async with await self.client() as client:
+                answer = await client.ask("heartbeat", group_id=self.group, generation_id=0, member_id="nobody")
+            return answer["error_code"] not in NOT_YET
+
+        if not await self.until(serves):
+            raise NotReached(f"the coordinator was not ready within {_TRIES * _AGAIN_S:g} s")
+        self.exchanges.clear()
+
+    async def until(self, holds: Callable[[], Awaitable[bool]]) -> bool:
+        """Ask again and again until something holds; return whether it does within 20 s."""
+        for _ in range(_TRIES):
+            if await holds():
+                return True
+            await asyncio.sleep(_AGAIN_S)
+        return False
+
+    async def _coordinator(self, key: str, kind: int) -> Address:
+        """Look up a coordinator, which creates its topic in a new cluster. Raises ``NotReached``."""
+        for _ in range(_TRIES):
+            async with await self.client() as client:
+                version = client.newest("find_coordinator")
+                asked = {"coordinator_keys": [key]} if version >= _KEYS else {"key": key}
+                answer = await client.ask("find_coordinator", version, key_type=kind, **asked)
+            found = answer.at("coordinators.0") if version >= _KEYS else answer
+            if found["error_code"] == "NONE":
+                return Address(found["host"], found["port"])
+            await asyncio.sleep(_AGAIN_S)
+        raise NotReached(f"FindCoordinator was answered {found['error_code']}")
+
+    def require(self, *, holds: bool, expected: str, received: str) -> None:
+        """Expect something that no field shows, such as the order of answers. Raises ``Mismatch``, which names the last
+        exchange."""
+        if not holds:
+            raise Mismatch(self.exchanges[-1], "order", expected, received)
+
+    def record(self, exchange: Exchange) -> Answer:
+        """Keep an exchange, and return its answer."""
+        if self._falsify is not None:
+            answer = self._falsify(exchange.client, self._nth(exchange), exchange.answer)
+            exchange = replace(exchange, answer=answer)
+        self.exchanges[exchange.number] = exchange
+        return Answer(exchange, exchange.answer, "", self._note)
+
+    def begin(self, client: str, api: str, version: int, request: Mapping[str, Any]) -> Exchange:
+        """Keep a request that has no answer yet."""
+        exchange = Exchange(len(self.exchanges), client, api, version, request, None, self._elapsed(), 0.0)
+        self.exchanges.append(exchange)
+        return exchange
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._began
+
+    def _note(self, exchange: Exchange, path: str) -> None:
+        self.compared.add((exchange.client, self._nth(exchange), path))
+
+    def _nth(self, exchange: Exchange) -> int:
+        """Return how many exchanges its connection had before."""
+        return sum(each.client == exchange.client for each in self.exchanges[: exchange.number])
+
+
+class Client:
+    """One connection to the broker."""
+
+    def __init__(self, peer: Peer, name: str, connection: Connection) -> None:
+        self.name = name
+        self._peer, self._connection = peer, connection
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._connection.close()
+
+    def newest(self, api: str, *, least: int = 0, most: int | None = None) -> int:
+        """Return the newest version that both sides speak. Raises ``NotSupported``."""
+        lowest, highest = spoken(api)
+        try:
+            return self._connection.newest(api, max(lowest, least), highest if most is None else most)
+        except Unsupported as wrong:
+            raise NotSupported(str(wrong)) from None
+
+    async def ask(self, api: str, version: int | None = None, **request: Any) -> Answer:
+        """Send a request and return its answer. ``version``: the newest of both sides, if None. Raises ``Mismatch`` if
+        the broker closes the connection or answers what cannot be read, and ``NotReached`` if it does not answer."""
+        chosen = self.newest(api) if version is None else self.newest(api, least=version, most=version)
+        begun = self._peer.begin(self.name, api, chosen, request)
+        start = time.monotonic()
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                response = await self._connection.ask(api, chosen, request)
+        except TimeoutError:
+            raise NotReached(f"no answer to {api} v{chosen} within {ANSWER_S:g} s") from None
+        except (MalformedFrame, ConnectionError) as wrong:
+            raise Mismatch(begun, "answer", "an answer", str(wrong)) from None
+        return self._peer.record(replace(begun, answer=plain(response), took_s=time.monotonic() - start))
+
+    async def until_ready(self, api: str, **request: Any) -> Answer:
+        """Send a request again while its coordinator is not ready, or still ends the transaction before. Raises
+        ``NotReached`` for any other error."""
+        for _ in range(_TRIES):
+            answer = await self.ask(api, **request)
+            if answer["error_code"] == "NONE":
+                return answer
+            if answer["error_code"] not in NOT_YET and answer["error_code"] != _ENDING:
+                break
+            await asyncio.sleep(_AGAIN_S)
+        raise NotReached(f"{api} was answered {answer['error_code']}, before what the case tests")
+
+    async def until_led(self, topic: str, partitions: int) -> None:
+        """Wait until the partitions of a new topic have leaders. Raises ``NotReached``."""
+        for _ in range(_TRIES):
+            answer = await self.ask("metadata", topics=[{"name": topic}], allow_auto_topic_creation=False)
+            rows = answer.at("topics.0").value
+            if rows["error_code"] == "NONE" and sum(row["leader_id"] >= 0 for row in rows["partitions"]) == partitions:
+                return
+            await asyncio.sleep(_AGAIN_S)
+        raise NotReached(f"topic {topic} had no leaders within {_TRIES * _AGAIN_S:g} s")
+
+    async def until_assigned(self, topic: str) -> None:
+        """Wait until the coordinator assigns a new topic, of which it learns later than the leaders of its partitions:
+        a member of another group subscribes to it. Raises ``NotReached``."""
+        request: dict[str, Any] = {
+            "group_id": f"probe-{uuid4()}",
+            "member_id": str(uuid4()),
+            "rebalance_timeout": 10_000,
+        }
+        request |= {"subscribed_topic_names": [topic], "topic_partitions": [], "member_epoch": 0}
+        for _ in range(_TRIES):
+            answer = await self.ask("consumer_group_heartbeat", **request)
+            if answer["error_code"] == "NONE" and answer["assignment"]["topic_partitions"]:
+                await self.ask("consumer_group_heartbeat", **(request | {"member_epoch": -1}))
+                await asyncio.sleep(_PUBLISHED_S)
+                return
+            await asyncio.sleep(_AGAIN_S)
+        raise NotReached(f"topic {topic} was not assigned within {_TRIES * _AGAIN_S:g} s")
+
+
+@cache
+def spoken(api: str) -> tuple[int, int]:
+    """Return the lowest and the highest version of an API that the suite can write and read."""
+    known = []
+    for version in range(_VERSIONS):
+        with suppress(MalformedFrame):
+            request_schema(api, version)
+            known.append(version)
+    return known[0], known[-1]

@@ -1,0 +1,109 @@
+"""Play cases on a broker, many at once, and return what became of each."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from fencepost.protocol.profile import Profile
+
+from .answers import Exchange, Mismatch
+from .case import Case
+from .peer import BrokerUnderTest, Falsify, NotReached, NotSupported, Peer
+
+#: how many cases run at the same time; most of their time they wait
+AT_ONCE: Final = 40
+#: no case takes longer
+_LONGEST_S: Final = 150.0
+
+
+class Ending(StrEnum):
+    """How a case ends."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    KNOWN_FAULT = "known fault"  #: it failed as Apache Kafka of this profile does, which ``docs/findings.md`` lists
+    NOT_SUPPORTED = "not supported"  #: the broker does not announce what the case needs
+    NOT_REACHED = "not reached"  #: the case did not come to the point that it tests
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A case that was played. ``why``: the reason, unless it passed. ``mismatch``: what a failure compared.
+    ``compared``: each field that the case compared: connection, number of the answer on it, and path."""
+
+    case: Case
+    ending: Ending
+    why: str
+    mismatch: Mismatch | None
+    exchanges: tuple[Exchange, ...]
+    compared: frozenset[tuple[str, int, str]]
+    seconds: float
+
+
+async def play(case: Case, broker: BrokerUnderTest, falsify: Falsify | None = None) -> Played:
+    """Play one case. Raises ``OSError`` only if the broker cannot be reached at all."""
+    began = time.monotonic()
+    mismatch = None
+    peer = Peer(broker, falsify)
+    async with peer:
+        try:
+            async with asyncio.timeout(_LONGEST_S):
+                await peer.ready()
+                client = await peer.client()
+                for api, least in case.needs.items():
+                    client.newest(api, least=least)
+                await case.play(peer)
+            ending, why = Ending.PASSED, ""
+        except Mismatch as wrong:
+            ending = Ending.KNOWN_FAULT if _known(case, broker.profile, wrong) else Ending.FAILED
+            why, mismatch = str(wrong), wrong
+        except (LookupError, TypeError, ValueError) as odd:
+            # a null where the case reads a row: the answer has the right form, and not the content
+            ending, why = Ending.FAILED, f"an answer lacks what the case reads ({type(odd).__name__}: {odd})"
+        except NotSupported as lacks:
+            ending, why = Ending.NOT_SUPPORTED, str(lacks)
+        except NotReached as reason:
+            ending, why = Ending.NOT_REACHED, str(reason)
+        except TimeoutError:
+            ending, why = Ending.NOT_REACHED, f"the case did not end within {_LONGEST_S:g} s"
+    compared = frozenset(peer.compared)
+    return Played(case, ending, why, mismatch, tuple(peer.exchanges), compared, time.monotonic() - began)
+
+
+def _known(case: Case, profile: Profile, mismatch: Mismatch) -> bool:
+    """Return whether the case failed by the fault that it names, which Kafka of this profile has."""
+    fault = case.fault
+    return (
+        fault is not None
+        and getattr(profile, fault.switch)
+        and (fault.path, repr(fault.value)) == (mismatch.path, mismatch.received)
+    )
+
+
+async def play_all(
+    cases: Iterable[Case],
+    broker: BrokerUnderTest,
+    at_once: int = AT_ONCE,
+    done: Callable[[Played], None] = lambda _: None,
+) -> list[Played]:
+    """Play cases beside each other, those that wait longest first; return them in the given order."""
+    room = asyncio.Semaphore(at_once)
+    wanted = list(cases)
+
+    async def one(case: Case) -> Played:
+        async with room:
+            played = await play(case, broker)
+        done(played)
+        return played
+
+    async with asyncio.TaskGroup() as group:
+        tasks = {
+            case.name: group.create_task(one(case))
+            for case in sorted(wanted, key=lambda case: case.waits_s, reverse=True)
+        }
+    return [tasks[case.name].result() for case in wanted]

@@ -1,0 +1,145 @@
+"""The named cases on the bundled server: each passes, and each fails if one field that it compares is falsified."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.settings import Settings
+from fencepost_conformance.common.addresses import Address
+from fencepost_conformance.judge.cases.case import CASES, Case
+from fencepost_conformance.judge.cases.catalogue import chosen
+from fencepost_conformance.judge.cases.peer import BrokerUnderTest
+from fencepost_conformance.judge.cases.play import Ending, Played, play, play_all
+
+from .served import play as in_loop
+from .served import running
+
+#: a short wait for further members; sessions are long, since a busy machine is slow
+SETTINGS = Settings(group_initial_rebalance_delay_ms=200)
+#: short sessions for the cases that wait for their end
+SHORT = Settings(
+    group_initial_rebalance_delay_ms=200,
+    group_consumer_session_timeout_ms=10_000,
+    group_consumer_min_session_timeout_ms=1_000,
+    group_consumer_heartbeat_interval_ms=500,
+    group_consumer_min_heartbeat_interval_ms=100,
+)
+AT_ONCE = 30
+#: how many fields are falsified, one after another, until the case fails
+LAST = 16
+#: a field that a case compares: connection, number of the answer on it, and path
+Field = tuple[str, int, str]
+
+
+def quick() -> list[Case]:
+    """The cases that do not wait for a session or a rebalance timeout."""
+    return [case for case in CASES.values() if case.waits_s <= 4]
+
+
+def slow() -> list[Case]:
+    return [case for case in CASES.values() if case.waits_s > 4]
+
+
+def _other(value: Any) -> list[Any]:
+    """Return values that a broker with a fault could answer instead."""
+    match value:
+        case bool():
+            return [not value]
+        case int():
+            return [-1, value + 1]
+        case bytes():
+            return [b"", value + b"x"]
+        case str():
+            return ["UNKNOWN_SERVER_ERROR", ""] if value.isupper() else ["", f"{value}x"]
+        case list():
+            return [value[:-1]] if value else [[{}]]
+        case None:
+            return [{"topic_partitions": [{"topic_id": "x", "partitions": [0]}]}]
+        case _:
+            return [None]
+
+
+def _falsified(answer: Any, path: str, turn: int) -> Any:
+    """Return the answer with another value at a path; the answer itself if the path is not in it."""
+    changed = copy.deepcopy(answer)
+    *way, last = [int(step) if step.isdigit() else step for step in path.split(".")]
+    try:
+        place = changed
+        for step in way:
+            place = place[step]
+        values = _other(place[last])
+        place[last] = values[turn % len(values)]
+    except (IndexError, KeyError, TypeError):
+        return answer
+    return changed
+
+
+async def _bites(case: Case, broker: BrokerUnderTest, field: Field) -> bool:
+    """Whether the case fails for one of the values that the field can have instead."""
+    name, number, path = field
+    for turn in range(2):
+
+        def falsify(client: str, nth: int, answer: Any, turn: int = turn) -> Any:
+            return _falsified(answer, path, turn) if (client, nth) == (name, number) else answer
+
+        if (await play(case, broker, falsify)).ending is not Ending.PASSED:
+            return True
+    return False
+
+
+async def _toothless(played: Played, broker: BrokerUnderTest) -> list[str]:
+    """Return the case if none of the fields that it read last, falsified, makes it fail."""
+    last = sorted(played.compared, key=lambda field: (field[0], field[1]), reverse=True)[:LAST]
+    for field in last:
+        if await _bites(played.case, broker, field):
+            return []
+    return [f"{played.case.name} {last}"]
+
+
+def _session(cases: Sequence[Case], falsified: Sequence[Case], settings: Settings = SETTINGS) -> None:
+    """Play cases, and some of them again with falsified answers."""
+
+    async def session() -> None:
+        async with running(settings=settings) as ready:
+            broker = BrokerUnderTest(Address(ready.listen.host, ready.listen.port), INTENDED)
+            done = await play_all(cases, broker, AT_ONCE)
+            failed = [f"{each.case.name} {each.ending}: {each.why}" for each in done if each.ending != "passed"]
+            assert not failed, "\n".join(failed)
+            room = asyncio.Semaphore(AT_ONCE)
+
+            async def one(played: Played) -> list[str]:
+                async with room:
+                    return await _toothless(played, broker)
+
+            wanted = [each for each in done if each.case in falsified]
+            toothless = [text for texts in await asyncio.gather(*map(one, wanted)) for text in texts]
+            assert not toothless, "\n".join(toothless)
+
+    in_loop(session())
+
+
+def test_each_case_passes() -> None:
+    """Every fifth is also played with falsified answers."""
+    _session(quick(), quick()[::5])
+
+
+@pytest.mark.all
+def test_each_case_fails_on_a_falsified_answer() -> None:
+    _session(quick(), quick())
+
+
+@pytest.mark.all
+def test_each_slow_case_passes_and_fails_on_a_falsified_answer() -> None:
+    _session(slow(), slow(), SHORT)
+
+
+def test_a_case_is_chosen_by_its_name_or_what_is_above_it() -> None:
+    assert [case.name for case in chosen(["classic.join.3"])] == ["classic.join.3"]
+    assert {case.family for case in chosen(["offsets", "mixed.upgrade"])} == {"offsets", "mixed"}
+    assert len(chosen([])) == len(CASES) >= 250
