@@ -310,8 +310,8 @@ def played(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
             raise ProcessFault(WHY)
         yield targets[target]
 
-    def judged(chosen: Any, folder: object, kind: Verdict, *, told: object) -> dict[str, JudgedFinding]:
-        del folder, told
+    def judged(chosen: Any, folder: object, kind: Verdict, *, advance: object) -> dict[str, JudgedFinding]:
+        del folder, advance
         return {each.name: JudgedFinding(presence[kind], WHY) for each in chosen}
 
     monkeypatch.setattr(findings, "opened", opened)

@@ -125,8 +125,8 @@ def _session(cases: Sequence[Case], falsified: Sequence[Case], settings: Setting
 
 
 def test_each_case_passes() -> None:
-    """Every fifth is also played with falsified answers."""
-    _session(quick(), quick()[::5])
+    """Those about heartbeats are also played with falsified answers, and ``make test-all`` plays all so."""
+    _session(quick(), [case for case in quick() if case.name.startswith("classic.heartbeat.")])
 
 
 @pytest.mark.all

@@ -73,7 +73,7 @@ class Knowledge:
         pillars = frozenset(
             member.member_id
             for member in self.members.values()
-            if not member.classic and self.surely_in(member) and not member.may_turn_classic()
+            if not member.classic and self.surely_in(member) and not self._may_let_downgrade(member)
         )
         if not pillars or not pillars & self._pillars:
             self.consumer_from = line if pillars else NOWHERE
@@ -88,6 +88,17 @@ class Knowledge:
             if not member.counted and member.presence is not Presence.OUT and not self.surely_in(member):
                 member.counted = True
                 self.epochs.may_bump()  # M-EPOCH-04
+
+    def _may_let_downgrade(self, member: Member) -> bool:
+        """Whether the group may be downgraded although this member of KIP-848 is in it: by its static JoinGroup, or by
+        the departure of another member after its JoinGroup made it a classic one (X-JOIN-24)."""
+        return member.may_downgrade() or (
+            member.may_turn_classic()
+            and any(
+                other is not member and not self.surely_in(other) and not self.surely_out(other.member_id)
+                for other in self.members.values()
+            )
+        )
 
     def unseen(self, op: Op, member_id: str, instance: str | None, session_ms: int) -> None:
         """Note that a member that no answer has shown may be in the group; without an id, under an unused one."""

@@ -117,9 +117,14 @@ class Member:
     def _timers(self) -> tuple[int, int, int]:
         return self.deadline_ms, self.join_by_ms, self.stray_ms
 
+    def may_downgrade(self) -> bool:
+        """Whether a static JoinGroup under way may downgrade the group if this is its last member of KIP-848
+        (X-DOWN-20)."""
+        bodies = (op.body for op in self.open)
+        return any(isinstance(body, JoinGroupRequest) and body.group_instance_id is not None for body in bodies)
+
     def may_turn_classic(self) -> bool:
-        """Whether a JoinGroup under way may make it a classic member (X-JOIN-13), so that the next departure downgrades
-        the group (X-JOIN-24); a static one may downgrade it at once (X-DOWN-20)."""
+        """Whether a JoinGroup under way may make it a classic member (X-JOIN-13)."""
         return any(isinstance(op.body, JoinGroupRequest) for op in self.open)
 
     def may_time_out(self, now: int, limits: Limits) -> bool:

@@ -91,7 +91,7 @@ FAULTS = (
         (
             Replacement(
                 PARTITION, "PartitionLog.stable",
-                "max(min(self._durable.open.values(), default=self.high), self.start)",
+                "max(min(self._durable.open.values(), default=self.high), self._first)",
                 "max(self._durable.open.values(), default=self.high)",
             ),
         ),
