@@ -41,7 +41,7 @@ run: install
 	$(BIN)/python -m fencepost_conformance.run.mainjob
 
 test: install
-	$(BIN)/python -m pytest --numprocesses 3 --dist loadfile --no-loadscope-reorder --durations 15 -m 'not all'
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile --no-loadscope-reorder --durations 15 -m 'not all'
 
 test-all: install
 	$(BIN)/python -m tools.testall
