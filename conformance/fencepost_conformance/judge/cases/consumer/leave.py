@@ -36,17 +36,18 @@ async def a_missing_group_cannot_be_left(peer: Peer) -> None:
     (await member.leave()).expect(error_code="GROUP_ID_NOT_FOUND")
 
 
-@case("consumer.leave.4", "M-LEAVE-04", needs=_V1)
-async def epochs_go_on_after_the_group_was_empty(peer: Peer) -> None:
-    """The only member leaves, and another one joins. Its epoch is higher than that of the first."""
+@case("consumer.leave.4", "M-LEAVE-04", "M-LEAVE-08", needs=_V1)
+async def epochs_continue_after_the_group_was_empty(peer: Peer) -> None:
+    """The only member leaves, and another one joins. Its epoch is higher than that of the first. In releases of Kafka
+    before 4.4 it may be the same, if the join comes within the assignment interval."""
     topic = await peer.topic()
     first = await joined(peer, topic)
-    epoch = first.epoch
+    least = first.epoch + (not peer.profile.old_emptied_group_keeps_target_epoch)
     await first.leave()
     second = await consumer_member(peer, topic)
     answer = (await second.beat()).expect(error_code="NONE")
     received = answer["member_epoch"]
-    peer.require(holds=received > epoch, expected=f"an epoch above {epoch}", received=str(received))
+    peer.require(holds=received >= least, expected=f"an epoch from {least} on", received=str(received))
 
 
 @case("consumer.leave.5", "M-VAL-13", needs=_V1)
