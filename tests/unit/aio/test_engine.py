@@ -139,6 +139,7 @@ def test_an_answer_without_a_waiting_caller_delays_no_other(how: str) -> None:
 def test_requests_that_wait_on_a_partition_that_cannot_be_given_up_get_stopped(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("WARNING")
     real = hosted.step
 
     def step(broker: host.Broker, event: Any, choices: Any) -> Any:
