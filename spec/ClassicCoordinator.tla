@@ -43,7 +43,7 @@ RequireMemberId(w, fresh, caller) ==
   IN ReplyTo([w EXCEPT !.g = g], caller,
              JoinError(caller, "MEMBER_ID_REQUIRED", fresh))
 
-\* The old process of a static member is told that another has taken its place
+\* The old process of a static member learns that another has taken its place
 \* (C-STATIC-02).
 AnswerReplaced(w, member) ==
   AnswerSyncError(AnswerJoinError(w, member.awaitingJoin, "FENCED_INSTANCE_ID"),

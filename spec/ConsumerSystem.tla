@@ -79,7 +79,7 @@ Batch(g, answers) == [hard |-> Hard(g), answers |-> answers]
 \* The answers to an append that do not wait for it: none.
 SentAtOnce(answers) == {}
 
-\* Answers without a batch of their own wait for the open ones (F-RT-16). Errors
+\* Answers without their own batch wait for the open ones (F-RT-16). Errors
 \* do not wait (F-RT-07).
 WaitForOpenBatches(answers) == unreplicated # << >> /\ \A y \in answers : y.error = "NONE"
 

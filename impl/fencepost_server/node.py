@@ -142,7 +142,7 @@ class Node:
         await self._keep(topic)
 
     async def delete_before(self, name: str, log: PartitionLog, offset: int) -> None:
-        """Delete the records below an offset. What the partition knows of producers and transactions remains."""
+        """Delete the records below an offset. The state of its producers and transactions remains."""
         before = log.size
         first = await log.delete_before(offset)
         self.data_bytes -= before - log.size

@@ -1,4 +1,4 @@
-"""What each switch of a profile changes in the model: a small script that shows it, and the rules that decide there.
+"""The change that each switch makes to the model: a small script that shows it, and the rules that decide there.
 
 ``tests/kept/switches.jsonl.gz`` has a script for each switch of a coordinator, ``tests/kept/members.json`` one for each
 switch of a member. At the last step, and not before, the model with the switch behaves differently from the model

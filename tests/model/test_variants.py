@@ -1,4 +1,4 @@
-"""What a profile changes in the model: the rules read only the variant, and each switch is in a table."""
+"""The changes that a profile makes to the model: the rules read only the variant, and each switch is in a table."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_a_process_that_dies_is_reported_with_its_last_output() -> None:
 
 
 def test_a_process_that_hangs_is_ended() -> None:
-    process = python("import time\nprint('up')\ntime.sleep(600)", 0.5)
+    process = python("import signal\nprint('up')\nsignal.pause()", 0.5)
     process.read(1)
     with pytest.raises(ProcessFault, match=r"no answer within 0\.5 s"):
         process.exchange(b"go\n", 1)
@@ -150,7 +150,7 @@ def test_a_jvm_that_does_not_start_is_not_a_fault_of_a_trace(monkeypatch: pytest
 def test_the_jvm_dies_with_its_parent() -> None:
     require_harness()
     code = (
-        "import os, signal\n"
+        "import os, signal, sys\n"
         "from fencepost.protocol.events import Load\n"
         "from fencepost.protocol.profiles import KAFKA_4_3\n"
         "from fencepost.protocol.settings import Settings\n"
@@ -160,10 +160,12 @@ def test_the_jvm_dies_with_its_parent() -> None:
         "print(kafka.pid, flush=True)\n"
         # a child that keeps the pipes open must not keep the JVM alive
         "if os.fork() == 0:\n"
-        "    import time; time.sleep(30)\n"
+        "    sys.stdin.read()\n"  # until this test closes it
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         parent.wait()

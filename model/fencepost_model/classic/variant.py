@@ -65,7 +65,7 @@ class ClassicVariant:
         load.load_order, "M-TMR-01", "C-TMR-11", says="the order in which groups are loaded has no effect"
     )
     timer_commands: Callable[[OpenGroups], list[ArmedTimer]] = rule(
-        open_groups.timer_commands, "M-TMR-01", "C-TMR-11", says="each timer has a key of its own"
+        open_groups.timer_commands, "M-TMR-01", "C-TMR-11", says="each timer has its own key"
     )
     counting_records: Callable[[tuple[Record, ...]], Iterable[Record]] = rule(
         load.newest_records,

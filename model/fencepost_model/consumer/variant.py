@@ -84,7 +84,7 @@ class ConsumerVariant:
         says="the record of the group epoch has a hash of the metadata of the subscribed topics",
     )
     write_metadata: Callable[[GroupStep, tuple[Topic, ...], bool], None] = rule(
-        group_step.write_metadata, "F-ORD-06", "V-36", "V-71", says="the metadata have no record of their own"
+        group_step.write_metadata, "F-ORD-06", "V-36", "V-71", says="the metadata have no separate record"
     )
     has_metadata: Callable[[GroupStep, tuple[Topic, ...]], bool] = rule(
         group_step.has_metadata, "M-HB-04", "V-34", "V-35", says="metadata have changed if their hash has"

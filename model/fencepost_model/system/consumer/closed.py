@@ -37,7 +37,7 @@ def sent_at_once(answers: frozenset[tuple[int, Reply]]) -> frozenset[tuple[int, 
 
 
 def waits_for_open_batches(is_open: bool, answers: frozenset[tuple[int, Reply]]) -> bool:
-    """Return whether answers without a batch of their own wait for the open ones (F-RT-16). Errors do not (F-RT-07)."""
+    """Return whether answers without their own batch wait for the open ones (F-RT-16). Errors do not (F-RT-07)."""
     return is_open and bool(answers) and all(reply.error == "NONE" for _, reply in answers)
 
 
