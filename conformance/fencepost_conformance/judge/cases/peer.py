@@ -173,10 +173,7 @@ class Peer:
         """Look up a coordinator, which creates its topic in a new cluster. Raises ``NotReached``."""
         for _ in range(_TRIES):
             async with await self.client() as client:
-                version = client.newest("find_coordinator")
-                asked = {"coordinator_keys": [key]} if version >= _KEYS else {"key": key}
-                answer = await client.ask("find_coordinator", version, key_type=kind, **asked)
-            found = answer.at("coordinators.0") if version >= _KEYS else answer
+                found = await client.find_coordinator(key, kind)
             if found["error_code"] == "NONE":
                 return Address(found["host"], found["port"])
             await asyncio.sleep(_AGAIN_S)
@@ -248,6 +245,13 @@ class Client:
         except (MalformedFrame, ConnectionError) as wrong:
             raise Mismatch(begun, "answer", "an answer", str(wrong)) from None
         return self._peer.record(replace(begun, answer=plain(response), took_s=time.monotonic() - start))
+
+    async def find_coordinator(self, key: str, kind: int = _GROUPS, version: int | None = None) -> Answer:
+        """Look up a coordinator: return what the answer says of this key."""
+        version = self.newest("find_coordinator") if version is None else version
+        asked: dict[str, Any] = {"coordinator_keys": [key]} if version >= _KEYS else {"key": key}
+        answer = await self.ask("find_coordinator", version, key_type=kind, **asked)
+        return answer.at("coordinators.0") if version >= _KEYS else answer
 
     async def until_ready(self, api: str, **request: Any) -> Answer:
         """Send a request again while its coordinator is not ready, or still ends the transaction before. Raises

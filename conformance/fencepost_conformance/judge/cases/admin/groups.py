@@ -8,9 +8,8 @@ from uuid import uuid4
 from ..answers import SOMETHING, Answer
 from ..case import case
 from ..classic_member import classic_member, stable_group
-from ..consumer_describe import described_consumer
 from ..consumer_member import joined
-from ..group_state import described, expect_state
+from ..group_state import described, described_consumer, expect_state
 from ..offset_requests import commit, expect_offset, fetch
 from ..peer import Client, Peer
 
@@ -182,12 +181,7 @@ async def each_group_has_its_own_answer(peer: Peer) -> None:
 @case("admin.find.1", "F-LOC-01", needs={"find_coordinator": 0})
 async def the_coordinator_of_a_group_is_found(peer: Peer) -> None:
     """A client looks up the coordinator of the group. The answer has the address of a broker."""
-    client = await peer.client()
-    version = client.newest("find_coordinator")
-    asked = {"coordinator_keys": [peer.group]} if version >= 4 else {"key": peer.group}
-    answer = await client.ask("find_coordinator", version, key_type=0, **asked)
-    row = answer.at("coordinators.0") if version >= 4 else answer
-    row.expect(error_code="NONE", host=SOMETHING, port=SOMETHING)
+    (await (await peer.client()).find_coordinator(peer.group)).expect(error_code="NONE", host=SOMETHING, port=SOMETHING)
 
 
 @case("admin.find.2", "F-LOC-01", needs={"find_coordinator": 4})

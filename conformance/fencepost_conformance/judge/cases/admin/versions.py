@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from ..case import case
 from ..classic_member import classic_member, stable_group
@@ -54,9 +54,7 @@ async def _fetch(peer: Peer, version: int) -> None:
 
 async def _find(peer: Peer, version: int) -> None:
     client = await peer.client()
-    asked: dict[str, Any] = {"coordinator_keys": [peer.group]} if version >= 4 else {"key": peer.group}
-    answer = await client.ask("find_coordinator", version, key_type=0, **asked)
-    (answer.at("coordinators.0") if version >= 4 else answer).expect(error_code="NONE")
+    (await client.find_coordinator(peer.group, version=version)).expect(error_code="NONE")
 
 
 async def _describe(peer: Peer, version: int) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from ..case import case
-from ..consumer_describe import expect_members
 from ..consumer_member import consumer_member, joined
+from ..group_state import expect_members
 from ..peer import Peer
 
 _V1 = {"consumer_group_heartbeat": 1}

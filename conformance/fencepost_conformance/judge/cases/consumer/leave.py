@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..case import case
-from ..consumer_describe import described_consumer, expect_members
 from ..consumer_member import LEAVE, LEAVE_FOR_A_WHILE, consumer_member, joined
+from ..group_state import described_consumer, expect_members
 from ..peer import Peer
 
 _V1 = {"consumer_group_heartbeat": 1}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from ..case import case
-from ..consumer_describe import described_consumer, expect_members
 from ..consumer_member import ConsumerMember, consumer_member, joined, rows
+from ..group_state import described_consumer, expect_members
 from ..peer import Peer, Topic
 
 _V1 = {"consumer_group_heartbeat": 1}

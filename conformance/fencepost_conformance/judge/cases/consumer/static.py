@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from ..case import case
-from ..consumer_describe import expect_members
 from ..consumer_member import LEAVE, LEAVE_FOR_A_WHILE, ConsumerMember, consumer_member, joined
+from ..group_state import expect_members
 from ..peer import Peer, Topic
 
 _V1 = {"consumer_group_heartbeat": 1}

@@ -7,9 +7,8 @@ from typing import Any
 
 from ..case import case
 from ..classic_member import ClassicMember, classic_member, stable_group, until_rebalance
-from ..consumer_describe import described_consumer, expect_members
 from ..consumer_member import ConsumerMember, consumer_member
-from ..group_state import expect_state
+from ..group_state import described_consumer, expect_members, expect_state
 from ..mixed_group import assigned_to, rolled
 from ..offset_requests import commit, expect_offset
 from ..peer import NotReached, Peer, Topic

@@ -7,7 +7,7 @@ from uuid import uuid4
 from ..case import case
 from ..classic_member import stable_group
 from ..consumer_member import joined
-from ..offset_requests import BY_ID, commit, fetch
+from ..offset_requests import BY_ID, commit, expect_offset_soon, fetch
 from ..peer import Peer, Topic
 
 _KIP_848 = {"consumer_group_heartbeat": 1, "offset_fetch": 9}
@@ -151,10 +151,4 @@ async def the_offsets_of_a_deleted_topic_go(peer: Peer) -> None:
     client = await peer.client()
     await commit(client, peer.group, topic, {0: 5})
     await peer.delete(topic)
-    version = client.newest("offset_fetch", most=9)
-
-    async def is_gone() -> bool:
-        answer = await fetch(client, peer.group, topic, version=version)
-        return bool(answer.at("topics.0.partitions.0")["committed_offset"] == -1)
-
-    peer.require(holds=await peer.until(is_gone), expected="no offset within 20 s", received="it is still there")
+    await expect_offset_soon(peer, topic, -1, version=client.newest("offset_fetch", most=9))

@@ -7,7 +7,7 @@ from typing import Any
 from ..case import case
 from ..classic_member import stable_group
 from ..consumer_member import joined
-from ..offset_requests import commit, expect_offset, fetch, producer
+from ..offset_requests import commit, expect_offset, expect_offset_soon, fetch, producer
 from ..peer import Peer
 
 _TRANSACTIONS = {"txn_offset_commit": 0, "add_offsets_to_txn": 0, "init_producer_id": 0, "end_txn": 0}
@@ -24,12 +24,7 @@ async def an_offset_appears_when_the_transaction_commits(peer: Peer) -> None:
     (await writer.commit(peer.group, topic, 7)).at("topics.0.partitions.0").expect(error_code="NONE")
     await expect_offset(writer.client, peer.group, topic, -1)
     (await writer.end(committed=True)).expect(error_code="NONE")
-
-    async def appeared() -> bool:
-        answer = await fetch(writer.client, peer.group, topic)
-        return bool(answer.at("topics.0.partitions.0")["committed_offset"] == 7)
-
-    peer.require(holds=await peer.until(appeared), expected="offset 7 within 20 s", received="none")
+    await expect_offset_soon(peer, topic, 7)
 
 
 @case("offsets.transaction.2", "O-TXN-08", needs=_TRANSACTIONS)
@@ -56,12 +51,7 @@ async def a_stable_fetch_waits_for_the_transaction(peer: Peer) -> None:
     answer = await fetch(writer.client, peer.group, topic, require_stable=True)
     answer.at("topics.0.partitions.0").expect(error_code="UNSTABLE_OFFSET_COMMIT", committed_offset=-1)
     (await writer.end(committed=True)).expect(error_code="NONE")
-
-    async def appeared() -> bool:
-        stable = await fetch(writer.client, peer.group, topic, require_stable=True)
-        return bool(stable.at("topics.0.partitions.0")["committed_offset"] == 7)
-
-    peer.require(holds=await peer.until(appeared), expected="offset 7 within 20 s", received="none")
+    await expect_offset_soon(peer, topic, 7, require_stable=True)
 
 
 @case("offsets.transaction.4", "O-FETCH-07", needs=_STABLE)
@@ -125,12 +115,7 @@ async def a_member_of_a_consumer_group_commits(peer: Peer) -> None:
     identity: dict[str, Any] = {"member_id": member.member_id, "generation_id": member.epoch}
     (await writer.commit(peer.group, topic, 7, **identity)).at("topics.0.partitions.0").expect(error_code="NONE")
     (await writer.end(committed=True)).expect(error_code="NONE")
-
-    async def appeared() -> bool:
-        answer = await fetch(writer.client, peer.group, topic)
-        return bool(answer.at("topics.0.partitions.0")["committed_offset"] == 7)
-
-    peer.require(holds=await peer.until(appeared), expected="offset 7 within 20 s", received="none")
+    await expect_offset_soon(peer, topic, 7)
 
 
 @case("offsets.transaction.9", "O-TXN-14", "O-COMMIT-08", needs=_TRANSACTIONS)
