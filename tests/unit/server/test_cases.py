@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import fromstring
 
 import pytest
 
@@ -16,6 +18,8 @@ from fencepost_conformance.judge.cases.case import CASES, Case
 from fencepost_conformance.judge.cases.catalogue import chosen
 from fencepost_conformance.judge.cases.peer import BrokerUnderTest
 from fencepost_conformance.judge.cases.play import Ending, Played, play, play_all
+from fencepost_conformance.run.commands.conform_cases import result_of
+from fencepost_conformance.show.report.cases import junit
 
 from .served import play as in_loop
 from .served import running
@@ -143,3 +147,41 @@ def test_a_case_is_chosen_by_its_name_or_what_is_above_it() -> None:
     assert [case.name for case in chosen(["classic.join.3"])] == ["classic.join.3"]
     assert {case.family for case in chosen(["offsets", "mixed.upgrade"])} == {"offsets", "mixed"}
     assert len(chosen([])) == len(CASES) >= 250
+
+
+def _ended(ending: Ending) -> Played:
+    return Played(CASES["classic.join.1"], ending, "" if ending is Ending.PASSED else "why", None, (), frozenset(), 0.1)
+
+
+@pytest.mark.parametrize(
+    ("ending", "strict", "status"),
+    [
+        (Ending.PASSED, False, 0),
+        (Ending.FAILED, False, 1),
+        (Ending.NOT_REACHED, False, 2),
+        (Ending.KNOWN_FAULT, False, 0),
+        (Ending.KNOWN_FAULT, True, 1),
+        (Ending.NOT_SUPPORTED, False, 2),  # alone: nothing was decided
+    ],
+)
+def test_the_exit_status_follows_from_the_endings(ending: Ending, *, strict: bool, status: int) -> None:
+    cases = [CASES["classic.join.1"]]
+    assert result_of([_ended(ending)], cases, 0.1, strict=strict).status == status
+
+
+def test_junit_has_a_test_case_for_each_ending() -> None:
+    suite = fromstring(junit([_ended(each) for each in Ending], "broker:4.4.0", 1.0))[0]
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "5", "failures": "1", "errors": "1", "skipped": "1",
+    }  # fmt: skip
+    assert [[child.tag for child in each] for each in suite] == [
+        [],
+        ["failure"],
+        ["system-out"],
+        ["skipped"],
+        ["error"],
+    ]
+
+
+def test_the_readme_says_how_many_cases_there_are() -> None:
+    assert f"with {len(CASES)} named cases" in (Path(__file__).parents[3] / "README.md").read_text()

@@ -67,6 +67,8 @@ def conform_cases(
     kafka = PROFILES.get(profile_for(named, profile))
     if kafka is None:
         raise CannotRun("the named cases know the profiles of Kafka 4.0 and later; give one by --profile")
+    if junit is not None:
+        junit.touch()  # a path that cannot be written is reported before the work
     began = time.monotonic()
     done: list[Played] = []
     with interruptible() as cut, _running(named) as address, progress("cases", total=len(cases)) as meter:
@@ -79,7 +81,7 @@ def conform_cases(
     seconds = time.monotonic() - began
     order = {name: index for index, name in enumerate(CASES)}
     done.sort(key=lambda each: order[each.case.name])
-    result = _result(done, cases, seconds, strict=strict)
+    result = result_of(done, cases, seconds, strict=strict)
     result.stopped = cut.reason(f"{len(done)} of {len(cases)} cases played")
     result.details |= {"target": target, "profile": kafka.name, "cases": [shown.as_json(each) for each in done]}
     xml = shown.junit(done, target, seconds)
@@ -106,7 +108,9 @@ def _running(named: TargetName) -> Iterator[Address]:
         raise CannotRun(str(fault)) from None
 
 
-def _result(played: Sequence[Played], cases: Sequence[Case], seconds: float, *, strict: bool) -> Result:
+def result_of(played: Sequence[Played], cases: Sequence[Case], seconds: float, *, strict: bool) -> Result:
+    """Return the result of played cases: a known fault passes unless ``strict``, and a case that was not reached is
+    undecided."""
     endings = Counter(each.ending for each in played)
     known = endings[Ending.KNOWN_FAULT]
     tally = Tally(
