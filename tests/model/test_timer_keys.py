@@ -8,7 +8,7 @@ from itertools import product
 import pytest
 
 from fencepost.coordinator import initial_state
-from fencepost.coordinator.kernel.timer_table import slot_of
+from fencepost.coordinator.kernel.timers import slot_of
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.settings import Settings

@@ -46,8 +46,8 @@ def test_no_files_import_each_other_in_a_circle(graph: grimp.ImportGraph) -> Non
 
 
 def test_a_circle_is_found(graph: grimp.ImportGraph) -> None:
-    step, requests = "fencepost.coordinator.kernel.step", "fencepost.coordinator.kernel.requests"
-    graph.add_import(importer="fencepost.coordinator.kernel.state", imported=requests)
+    operations, replay = "fencepost.coordinator.kernel.operations", "fencepost.coordinator.kernel.replay_context"
+    graph.add_import(importer="fencepost.coordinator.kernel.state", imported=replay)
     found = circle(graph)
-    assert requests in found
-    assert step not in found
+    assert replay in found
+    assert operations not in found

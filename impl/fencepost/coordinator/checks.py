@@ -15,8 +15,7 @@ from fencepost.protocol.events import Request
 from fencepost.protocol.messages import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
 from .consumer import validation
-from .kernel import availability
-from .kernel.state import CoordinatorState
+from .kernel.state import CoordinatorState, not_serving
 
 #: From this version on SyncGroup must contain protocol type and protocol name (C-SYNC-01).
 PROTOCOL_NAMED_SINCE = 5
@@ -100,5 +99,5 @@ def of_offsets(state: CoordinatorState, request: Request, body: object) -> Check
 
 
 def _is_served(state: CoordinatorState) -> CheckFailed | None:
-    error = availability.not_serving(state)
+    error = not_serving(state)
     return None if error is None else CheckFailed(error)

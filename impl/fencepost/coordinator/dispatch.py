@@ -27,7 +27,7 @@ from fencepost.protocol.events import (
 from . import lifecycle, reversion, routing
 from .consumer import regex
 from .consumer.group_epoch import request_metadata_refresh
-from .kernel import completion, contract
+from .kernel import contract, operations
 from .kernel.persistent import with_entry, without
 from .kernel.replies import error_response
 from .kernel.state import CoordinatorState, Status
@@ -53,7 +53,7 @@ def step(state: CoordinatorState, event: Event, choices: Choices) -> tuple[Coord
         case TimerFired():
             routing.timer(current, event)
         case Appended():
-            completion.replicated(current, event.offset)
+            operations.replicated(current, event.offset)
         case AppendFailed():
             reversion.report_undone(current)
             reversion.append_failed(current, event.error)

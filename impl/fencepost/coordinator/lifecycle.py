@@ -22,13 +22,13 @@ from .classic.group import GroupDraft, find_classic_group, keep_group, schedule_
 from .consumer import timers
 from .consumer.group import ConsumerGroup
 from .groups import known
-from .kernel import completion
+from .kernel import operations
 from .kernel.errors import InternalError
 from .kernel.replay_context import Replay
 from .kernel.state import NO_EPOCH, Group, GroupChange, Status
 from .kernel.step import Step
 from .kernel.stored_offsets import OffsetChange, OffsetStore
-from .kernel.timer_table import in_order
+from .kernel.timers import in_order
 from .offsets import expiry
 from .offsets.offset_appliers import apply_commits, apply_run
 from .replay import outcome, superseded
@@ -151,7 +151,7 @@ def unload(step: Step, event: Unload) -> None:
     (F-UNLOAD-01, F-LOAD-03, F-LOAD-08)."""
     if event.leader_epoch is not None and event.leader_epoch <= step.leader_epoch:
         return
-    completion.unload(step, ErrorCode.NOT_COORDINATOR)
+    operations.unload(step, ErrorCode.NOT_COORDINATOR)
     for name in list(step.memory.groups):
         group = find_classic_group(step, name)
         if group is not None:

@@ -10,10 +10,9 @@ from fencepost.quirks import varies
 from .classic.group import ClassicGroup, cancel_group_timers
 from .consumer import timers
 from .consumer.group import ConsumerGroup
-from .kernel import completion
-from .kernel.numbers import next_epoch
+from .kernel import operations
 from .kernel.persistent import edit
-from .kernel.state import Group
+from .kernel.state import Group, next_epoch
 from .kernel.step import Step
 
 
@@ -50,7 +49,7 @@ def append_failed(step: Step, error: ErrorCode) -> None:
     step.offsets.revert(base)
     step.log.start = base
     step.log.ends = tuple(end for end in step.log.ends if end <= base)
-    completion.fail_since(step, base, error)
+    operations.fail_since(step, base, error)
 
 
 @varies

@@ -42,7 +42,7 @@ from .consumer import timers
 from .consumer.group import find_consumer_group
 from .consumer.records import removed_group
 from .consumer_group_heartbeat import consumer_group_heartbeat
-from .kernel import completion
+from .kernel import operations
 from .kernel.step import Step
 from .mixed import classic_join as mixed_join
 from .mixed import classic_leave as mixed_leave
@@ -105,7 +105,7 @@ def timer(step: Step, event: TimerFired) -> None:
     key = event.key
     armed = step.timers.fires(key)
     if key.kind is TimerKind.OPERATION:
-        completion.timed_out(step, key.operation)
+        operations.timed_out(step, key.operation)
     elif key.kind is TimerKind.EXPIRY:
         expire(step)
     elif key.kind in timers.KINDS:

@@ -9,7 +9,7 @@ K = Side.CONSUMER_GROUP
 DRAFT, RECONCILE, MEMBERS = (f"coordinator/consumer/{name}.py" for name in ("draft", "reconcile", "members"))
 REGEX, DEPARTURE = (f"coordinator/consumer/{name}.py" for name in ("regex", "departure"))
 HEARTBEAT, LEAVING = "coordinator/consumer_group_heartbeat.py", "coordinator/mixed/departure.py"
-TIMERS, TIMER_TABLE = "coordinator/consumer/timers.py", "coordinator/kernel/timer_table.py"
+TIMERS, TIMER_TABLE = "coordinator/consumer/timers.py", "coordinator/kernel/timers.py"
 
 RECONCILIATION = (
     Mutant(

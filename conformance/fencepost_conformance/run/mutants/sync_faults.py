@@ -178,7 +178,7 @@ FAULTS = (
             Replacement(
                 STATIC, "end_with_group",
                 "group = find_incarnation(step, done.group_id, done.incarnation)",
-                "return completion.fail(step, number, operation, error)",
+                "return operations.fail(step, number, operation, error)",
             ),
         ),
     ),

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from fencepost.protocol.errors import ErrorCode
 
-from ..kernel.completion import AppendCallback
 from ..kernel.errors import append_error
+from ..kernel.operations import AppendCallback
 from ..kernel.replies import error_response
 from ..kernel.state import Operation
 from ..kernel.step import Step

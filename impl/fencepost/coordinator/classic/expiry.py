@@ -12,7 +12,7 @@ from ..kernel import operations
 from ..kernel.causes import identities
 from ..kernel.errors import InternalError
 from ..kernel.step import Step
-from ..kernel.timer_table import Armed
+from ..kernel.timers import Armed
 from . import membership, rebalance
 from .group import GroupDraft, answer_join, find_classic_group, keep_group
 

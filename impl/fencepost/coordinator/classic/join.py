@@ -13,7 +13,7 @@ from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 
-from ..kernel import completion, operations
+from ..kernel import operations
 from ..kernel.causes import identities
 from ..kernel.errors import InternalError, append_error
 from ..kernel.persistent import with_element, without_element
@@ -40,7 +40,7 @@ class GroupCreated(GroupCallback):
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
         """The first join of a new group waits for the join phase, not for the record (C-JOIN-16 fixed), so a timeout
         has no effect."""
-        completion.close(step, number)
+        operations.close(step, number)
 
 
 class Predecessor(NamedTuple):

@@ -32,10 +32,10 @@ from fencepost.protocol.rebalances import (
 from fencepost.protocol.view import GroupState
 
 from ..kernel.causes import identities
-from ..kernel.numbers import next_epoch
 from ..kernel.persistent import frozen_set
+from ..kernel.state import next_epoch
 from ..kernel.step import Step
-from ..kernel.timer_table import InitialDelay
+from ..kernel.timers import InitialDelay
 from . import membership, records
 from .group import GroupDraft, schedule_classic_session_timeout
 

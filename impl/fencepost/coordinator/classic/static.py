@@ -17,7 +17,7 @@ from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
-from ..kernel import completion
+from ..kernel import operations
 from ..kernel.causes import identities
 from ..kernel.errors import InternalError, append_error
 from ..kernel.persistent import with_element, without_element
@@ -83,7 +83,7 @@ def end_with_group(step: Step, done: MemberReplaced, number: int, operation: Ope
         group.put(member._replace(join=None))
         _refuse(step, group, done, request, error)
         keep_incarnation(step, group)
-    completion.close(step, number)
+    operations.close(step, number)
 
 
 def replace(

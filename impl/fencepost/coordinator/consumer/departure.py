@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fencepost.protocol.rebalances import RebalanceCause
 from fencepost.protocol.records import Record
 
-from ..kernel.numbers import next_epoch
+from ..kernel.state import next_epoch
 from ..kernel.step import Step
 from . import group_epoch, records, reports, timers
 from .consumer_appliers import write_records

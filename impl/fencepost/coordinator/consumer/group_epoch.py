@@ -14,7 +14,7 @@ from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
-from ..kernel.numbers import next_epoch
+from ..kernel.state import next_epoch
 from ..kernel.step import Step
 from ..kernel.topics import TopicImage, changed_names, metadata_hash
 from . import records

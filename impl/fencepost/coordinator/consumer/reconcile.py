@@ -17,8 +17,8 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 
 from ..kernel.errors import Rejected
-from ..kernel.numbers import next_epoch
 from ..kernel.rules import Rules
+from ..kernel.state import next_epoch
 from ..kernel.step import Step
 from . import records
 from .group import ConsumerGroup, ConsumerMember, Holding, Share

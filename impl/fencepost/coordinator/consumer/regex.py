@@ -17,9 +17,8 @@ from fencepost.protocol.records import Record
 
 from ..kernel import operations
 from ..kernel.errors import InternalError, Rejected
-from ..kernel.numbers import next_epoch
 from ..kernel.persistent import with_entry, without
-from ..kernel.state import RegexTask
+from ..kernel.state import RegexTask, next_epoch
 from ..kernel.step import Step
 from . import group_epoch, records, reports
 from .consumer_appliers import write_records

@@ -10,9 +10,9 @@ from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 
-from ..kernel import completion
-from ..kernel.completion import AppendCallback
+from ..kernel import operations
 from ..kernel.group_configs import consumer_session_timeout
+from ..kernel.operations import AppendCallback
 from ..kernel.persistent import exchanged
 from ..kernel.state import Operation
 from ..kernel.step import Step
@@ -44,7 +44,7 @@ class TimerRan(AppendCallback):
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
         """The timer needs no answer; its write may still be replicated."""
-        completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+        operations.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def schedule_session_timeout(step: Step, group_id: str, member_id: str) -> None:

@@ -17,6 +17,7 @@ from typing import Protocol as TypingProtocol
 
 from fencepost.functions import StandardFunctions
 from fencepost.protocol.choices import Functions
+from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import GroupConfig, Request, TimerKey
 from fencepost.protocol.messages import ResponseBody
 from fencepost.protocol.misuse import expect, expect_methods
@@ -27,7 +28,7 @@ from fencepost.quirks import Quirks
 
 from .rules import Rules, rules_of
 from .stored_offsets import NO_OFFSETS, OffsetChange, OffsetStore
-from .timer_table import NO_TIMERS, Armed, TimerTable, slot_of
+from .timers import NO_TIMERS, Armed, TimerTable, slot_of
 from .topics import TopicImage
 
 #: The epoch of a partition whose epoch is not known (F-LOAD-08).
@@ -65,7 +66,7 @@ class Group(TypingProtocol):
 
 
 class Callback:
-    """The actions of an operation when its wait for the log ends; see ``completion.AppendCallback``."""
+    """The actions of an operation when its wait for the log ends; see ``operations.AppendCallback``."""
 
     __slots__ = ()
 
@@ -206,3 +207,32 @@ def initial_state(
         topics=TopicImage(version=rules.first_image_version, created=rules.first_image_version),
         assignors=dict(assignors or {}),
     )
+
+
+def not_serving(state: CoordinatorState) -> ErrorCode | None:
+    """Why the partition is not served, None if it is: another broker leads it, or its log is still being loaded
+    (C-JOIN-06, C-JOIN-07, C-SYNC-04, C-HB-04)."""
+    if state.status is Status.ACTIVE:
+        return None
+    loading = state.status is Status.LOADING
+    return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
+
+
+def next_epoch(number: int) -> int:
+    """The generation or epoch after this one, a number of 32 bits, which wraps around as in Java (G-VOC-04, G-VOC-07).
+
+    No group reaches the limit by itself: it would need two thousand million rebalances. But a log may contain such a
+    number. The records and answers must still fit their fields, and the coordinator must continue as Kafka's does.
+    """
+    return _signed(number + 1, 32)
+
+
+def time_after(at_ms: int, span_ms: int) -> int:
+    """The time ``span_ms`` after ``at_ms``, a number of 64 bits (O-COMMIT-14): a request may ask for any retention time
+    (G-VOC-04)."""
+    return _signed(at_ms + span_ms, 64)
+
+
+def _signed(number: int, bits: int) -> int:
+    half = 1 << (bits - 1)
+    return (number + half) % (2 * half) - half

@@ -18,12 +18,11 @@ from fencepost.protocol.plain_commit import packer
 from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
-from ..kernel import availability, completion, operations
-from ..kernel.completion import AppendCallback
+from ..kernel import operations
 from ..kernel.errors import Rejected, operation_error
-from ..kernel.numbers import time_after
+from ..kernel.operations import AppendCallback
 from ..kernel.replies import error_response
-from ..kernel.state import Operation
+from ..kernel.state import Operation, not_serving, time_after
 from ..kernel.step import Step
 from . import access, admission, validation
 from .admission import Admitted, Results
@@ -51,7 +50,7 @@ class OffsetsWritten(AppendCallback):
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
         """Answer with an error; the commit may still take effect later (O-COMMIT-11)."""
-        completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)  # O-COMMIT-12
+        operations.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)  # O-COMMIT-12
 
 
 def commit(step: Step, request: Request, body: OffsetCommitRequest) -> None:
@@ -61,7 +60,7 @@ def commit(step: Step, request: Request, body: OffsetCommitRequest) -> None:
         step.reply(request.id, error_response(request, ErrorCode.GROUP_AUTHORIZATION_FAILED))  # O-COMMIT-01
         return
     admitted = admission.admit(request, step.topics, body.topics, by_id=request.version >= TOPIC_IDS_SINCE)
-    error = availability.not_serving(step.state) if step.state.running else ErrorCode.COORDINATOR_NOT_AVAILABLE
+    error = not_serving(step.state) if step.state.running else ErrorCode.COORDINATOR_NOT_AVAILABLE
     if error is None and admitted.topics:
         try:
             older = _permitted(step, request, body)

@@ -21,7 +21,8 @@ from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
 from ..classic.group import ClassicGroup
-from ..kernel import availability, operations
+from ..kernel import operations
+from ..kernel.state import not_serving
 from ..kernel.step import Step
 from ..kernel.stored_offsets import ByPartition, GroupOffsets
 from ..kernel.topics import TopicImage
@@ -62,7 +63,7 @@ def _refusal(step: Step, group_id: str) -> ErrorCode | None:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if not group_id:
         return ErrorCode.INVALID_GROUP_ID
-    error = availability.not_serving(step.state)
+    error = not_serving(step.state)
     if error is not None:
         return error
     group = step.memory.groups.get(group_id)

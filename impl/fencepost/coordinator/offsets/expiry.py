@@ -15,8 +15,8 @@ from fencepost.protocol.view import GroupState
 from ..classic.group import ClassicGroup
 from ..consumer.group import ConsumerGroup
 from ..groups import known
-from ..kernel import completion, operations
-from ..kernel.completion import AppendCallback
+from ..kernel import operations
+from ..kernel.operations import AppendCallback
 from ..kernel.state import Group, Operation
 from ..kernel.step import Step
 from . import access
@@ -39,7 +39,7 @@ class ExpiryRan(AppendCallback):
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
         """The run needs no answer; its write may still be replicated."""
-        completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+        operations.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def schedule(step: Step) -> None:

@@ -20,11 +20,11 @@ from fencepost.protocol.offset_messages import (
     OffsetFetchResponseTopic,
 )
 
-from ..kernel import availability, completion, operations, reads
-from ..kernel.completion import AppendCallback
+from ..kernel import operations, reads
 from ..kernel.errors import Rejected, operation_error
-from ..kernel.offset_replies import fetch_error_response
-from ..kernel.state import Operation
+from ..kernel.operations import AppendCallback
+from ..kernel.replies import fetch_error_response
+from ..kernel.state import Operation, not_serving
 from ..kernel.step import Step
 from ..kernel.stored_offsets import NONE, GroupOffsets
 from . import validation
@@ -69,7 +69,7 @@ class StableRead(AppendCallback):
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
         """Answer with an error; there is nothing to undo."""
-        completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+        operations.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def fetch(step: Step, request: Request, body: OffsetFetchRequest) -> None:
@@ -90,7 +90,7 @@ def _group(step: Step, request: Request, asked: OffsetFetchRequestGroup, stable:
     wanted = _admitted(step, request, asked)
     if not state.running:  # O-FETCH-02
         return _Read(asked, _not_running(asked, wanted, version))
-    error = availability.not_serving(state)
+    error = not_serving(state)
     if error is not None:
         return _Read(asked, fetch_error_response(asked, version, error))  # O-FETCH-10
     try:

@@ -15,12 +15,11 @@ from fencepost.protocol.offset_messages import (
 from fencepost.protocol.offset_records import ControlKey, ControlValue, Producer
 from fencepost.protocol.records import Record
 
-from ..kernel import availability, completion, operations
-from ..kernel.completion import AppendCallback
+from ..kernel import operations
 from ..kernel.errors import Rejected, operation_error
-from ..kernel.offset_replies import marker_error, txn_error
-from ..kernel.replies import error_response
-from ..kernel.state import Operation
+from ..kernel.operations import AppendCallback
+from ..kernel.replies import error_response, marker_error, txn_error
+from ..kernel.state import Operation, not_serving
 from ..kernel.step import Step
 from . import access, admission, validation
 from .admission import Admitted
@@ -47,7 +46,7 @@ class PendingWritten(AppendCallback):
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
         """Answer with an error; the offsets may still become pending."""
-        completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+        operations.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ class MarkerWritten(AppendCallback):
 
     def timed_out(self, step: Step, number: int, operation: Operation) -> None:
         """Answer with an error; the transaction may still have ended."""
-        completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+        operations.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def commit(step: Step, request: Request, body: TxnOffsetCommitRequest) -> None:
@@ -93,7 +92,7 @@ def commit(step: Step, request: Request, body: TxnOffsetCommitRequest) -> None:
 def _unserved(step: Step, body: TxnOffsetCommitRequest) -> ErrorCode | None:
     if not step.state.running:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    return availability.not_serving(step.state) if body.group_id else ErrorCode.INVALID_GROUP_ID  # G-WIRE-27
+    return not_serving(step.state) if body.group_id else ErrorCode.INVALID_GROUP_ID  # G-WIRE-27
 
 
 def _permitted(step: Step, request: Request, body: TxnOffsetCommitRequest) -> Older | None:
@@ -119,7 +118,7 @@ def _error_of_version(request: Request, error: ErrorCode) -> ErrorCode:
 def end(step: Step, request: Request, body: WriteTxnMarkerRequest) -> None:
     """End a producer's transaction in all groups of this partition (O-TXN-08, O-TXN-11)."""
     state = step.state
-    error = availability.not_serving(state) if state.running else ErrorCode.COORDINATOR_NOT_AVAILABLE
+    error = not_serving(state) if state.running else ErrorCode.COORDINATOR_NOT_AVAILABLE
     if error is not None:
         step.reply(request.id, error_response(request, error))
         return

@@ -8,7 +8,7 @@ from fencepost.quirks import Next, quirk
 
 from ..classic import membership, static
 from ..classic.group import GroupDraft
-from ..kernel import completion
+from ..kernel import operations
 from ..kernel.errors import InternalError
 from ..kernel.state import Operation
 from ..kernel.step import Step
@@ -46,7 +46,7 @@ def puts_old_id_back(
 ) -> None:
     """Kafka restores the old id before the partition is lost (C-STATIC-06). If the member is in a later round by then,
     its SyncGroup is answered FENCED_INSTANCE_ID, which stops a client that no other has replaced (F-UNLOAD-01)."""
-    completion.fail(step, number, operation, error)
+    operations.fail(step, number, operation, error)
 
 
 @quirk("fault_second_replacement_mixes_undo", of=static.restore_protocols)

@@ -9,7 +9,7 @@ from fencepost.protocol.messages import DeleteGroupsRequest
 from fencepost.quirks import Next, quirk
 
 from .. import admin, reversion
-from ..kernel import completion, operations, reads
+from ..kernel import operations, reads
 from ..kernel.persistent import exchanged
 from ..kernel.state import Entry, Group
 from ..kernel.step import Step
@@ -21,12 +21,12 @@ def asks_share_groups_first(call_next: Next[None], step: Step, request: Request,
     that may be deleted (C-ADM-09, F-RT-16)."""
     asked = any(name not in request.denied for name in body.groups_names)
     if asked and step.log.committed < step.log.end:
-        operations.done(step, request, callback=completion.AppendCallback())
+        operations.done(step, request, callback=operations.AppendCallback())
     else:
         call_next(step, request, body)
 
 
-@quirk("fault_deletion_waits_twice", of=completion.replicated)
+@quirk("fault_deletion_waits_twice", of=operations.replicated)
 def then_deletes(call_next: Next[None], step: Step, offset: int) -> None:
     """The second operation is queued behind all others that the same high watermark has ended (C-ADM-09)."""
     due = [

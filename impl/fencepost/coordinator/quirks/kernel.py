@@ -9,13 +9,13 @@ from __future__ import annotations
 from fencepost.protocol.errors import ErrorCode
 from fencepost.quirks import Next, quirk
 
-from ..kernel import completion
+from ..kernel import operations
 from ..kernel.state import Operation
 from ..kernel.step import Step
 
 
-@quirk("fault_timeout_undoes_memory", of=completion.give_up_waiting)
+@quirk("fault_timeout_undoes_memory", of=operations.give_up_waiting)
 def undoes_memory(_: Next[None], step: Step, number: int, operation: Operation) -> None:
     """A write that times out counts as failed: its changes in memory are undone, while its record stays in the log,
     where every reload finds it (F-RT-09, C-SYNC-33, C-STATIC-06)."""
-    completion.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+    operations.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)

@@ -15,7 +15,7 @@ from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.quirks import HasQuirks, Next, quirk
 
 from .. import lifecycle
-from ..kernel import timer_table
+from ..kernel import timers
 from ..kernel.step import Step
 
 _NAMES: Final = {
@@ -28,8 +28,8 @@ _NAMES: Final = {
 }
 
 
-@quirk("fault_timer_keys_collide", of=timer_table.slot_of)
-def text_of(_: Next[timer_table.Slot], subject: HasQuirks, key: TimerKey) -> timer_table.Slot:
+@quirk("fault_timer_keys_collide", of=timers.slot_of)
+def text_of(_: Next[timers.Slot], subject: HasQuirks, key: TimerKey) -> timers.Slot:
     """The slot is a string, which several timers may share: setting or cancelling one of them ends the other (M-TMR-01,
     C-TMR-11). Timers of operations have no such string in Kafka either."""
     kind = key.kind
