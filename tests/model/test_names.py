@@ -14,8 +14,10 @@ from typing import Any, Final
 import pytest
 
 from fencepost_model.system import properties as classic
+from fencepost_model.system import steps as classic_steps
 from fencepost_model.system import witnesses
 from fencepost_model.system.consumer import properties as consumer
+from fencepost_model.system.consumer import steps as consumer_steps
 from fencepost_model.system.consumer import witnesses as consumer_witnesses
 from fencepost_model.system.log import properties as log
 from fencepost_model.system.mixed import properties as mixed
@@ -35,8 +37,10 @@ PRIVATE: Final = frozenset(
 )
 CATALOGUES: Final[list[dict[str, Any]]] = [
     {**classic.CATALOGUE},
+    {**classic_steps.STEPS},
     {**witnesses.WITNESSES},
     {**consumer.CATALOGUE},
+    {**consumer_steps.STEPS},
     {**consumer_witnesses.WITNESSES},
     {**mixed.CATALOGUE},
     {**mixed_steps.STEPS},

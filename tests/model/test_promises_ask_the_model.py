@@ -22,11 +22,12 @@ from graphs import SPEC
 from fencepost_model.consumer.state import ConsumerGroup
 from fencepost_model.explore.interface import Properties
 from fencepost_model.explore.search import Limits, explore
-from fencepost_model.system import closed, commits, properties
+from fencepost_model.system import closed, commits, properties, steps
 from fencepost_model.system.checking import check_python
 from fencepost_model.system.closed import GROUP, ClosedSystem
 from fencepost_model.system.config import ENVIRONMENT, Config
 from fencepost_model.system.consumer import properties as consumer_properties
+from fencepost_model.system.consumer import steps as consumer_steps
 from fencepost_model.system.consumer.closed import COUNTERS, ConsumerSystem
 from fencepost_model.system.consumer.config import ConsumerConfig
 from fencepost_model.system.consumer.state import Heartbeat
@@ -34,7 +35,7 @@ from fencepost_model.system.families import FAMILIES, family_of
 from fencepost_model.system.manifest import read_manifest, read_problem
 from fencepost_model.system.mixed import closed as mixed_closed
 from fencepost_model.system.mixed import properties as mixed_properties
-from fencepost_model.system.mixed import steps
+from fencepost_model.system.mixed import steps as mixed_steps
 from fencepost_model.system.mixed.closed import MixedSystem
 from fencepost_model.system.mixed.config import MixedConfig
 from fencepost_model.system.mutants import MUTANTS, Patches, mutated
@@ -124,9 +125,11 @@ def test_a_mutant_changes_a_rule_of_the_model(name: str) -> None:
     ("owner", "name"),
     [
         (consumer_properties, "can_commit"),
+        (consumer_steps, "is_stale"),
         (mixed_properties, "in_step"),
-        (steps, "is_stale"),
+        (mixed_steps, "is_stale"),
         (properties, "existing"),
+        (steps, "existing"),
     ],
 )
 def test_a_mutant_of_a_property_is_refused(owner: ModuleType, name: str) -> None:
@@ -193,7 +196,7 @@ def _classic_heartbeats(system: ClosedSystem, states: list[tuple[Any, ...]]) -> 
             if client.member_id and not group.undurable:
                 told = system.coordinator.heartbeat(group, number, client).heartbeat
                 instance = system.config.instance(number)
-                yield properties.is_stale(group, client.member_id, instance, client.generation), told in FENCED
+                yield steps.is_stale(group, client.member_id, instance, client.generation), told in FENCED
 
 
 def _consumer_heartbeats(system: ConsumerSystem, states: list[tuple[Any, ...]]) -> Verdicts:
@@ -206,7 +209,7 @@ def _consumer_heartbeats(system: ConsumerSystem, states: list[tuple[Any, ...]]) 
                 heartbeat = Heartbeat(True, client.member_id, client.instance, client.epoch, client.owned, True)
                 is_refused = refused(group, existing, heartbeat)
                 yield not consumer_properties.in_step(group.hard, client), is_refused
-                yield consumer_properties.is_stale(group.hard, heartbeat), is_refused
+                yield consumer_steps.is_stale(group.hard, heartbeat), is_refused
 
 
 def _mixed_requests(system: MixedSystem, states: list[tuple[Any, ...]]) -> Verdicts:
@@ -222,7 +225,7 @@ def _mixed_requests(system: MixedSystem, states: list[tuple[Any, ...]]) -> Verdi
                 yield not in_step, system.coordinator.heartbeat(memory, number, client)[1] in FENCED
                 if isinstance(memory.group, ConsumerGroup) and memory.group.members:
                     request = SyncRequest("SyncGroup", True, client.member_id, client.generation, frozenset())
-                    yield steps.is_stale(memory.group, request), refused(memory, number, request)
+                    yield mixed_steps.is_stale(memory.group, request), refused(memory, number, request)
             told = process.consumer
             if process.runs_consumer and told.state == "member" and isinstance(memory.group, ConsumerGroup):
                 heartbeat = Heartbeat(True, told.member_id, told.instance, told.epoch, told.owned, True)

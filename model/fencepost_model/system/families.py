@@ -9,7 +9,7 @@ from typing import Any, Final
 from ..explore.graph import Graph
 from ..explore.interface import Properties
 from ..tlc.dump import LabelledGraph, ValueNumbers
-from . import abstraction, closed, config, properties
+from . import abstraction, catalogue, closed, config
 from .consumer import abstraction as consumer_abstraction
 from .consumer import catalogue as consumer_catalogue
 from .consumer import closed as consumer_closed
@@ -53,7 +53,7 @@ CLASSIC: Final = Family(
     config=config.Config,
     from_constants=config.from_constants,
     build=closed.ClosedSystem,
-    properties_of=properties.properties_of,
+    properties_of=catalogue.properties_of,
     variables=abstraction.VARIABLES,
     abstract_graph=abstraction.abstract_graph,
 )

@@ -5,19 +5,19 @@ They are those of ``spec/MCClassicGroup.tla``, and two more about the bounds of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import combinations
 from typing import Final
 
 from ..classic.group import GroupState
-from ..explore.interface import Invariant, LeadsTo, Settles, StepInvariant
+from ..explore.interface import Invariant
 from ..machines import EMPTY, PREPARING, STABLE
 from .closed import COUNTERS, GROUP, ClosedSystem, Counters, Shape
 from .config import DELAY_MS
 from .coordinator import existing
+from .gather import Part
+from .properties import Property
 from .values import Client, Endpoint, JoinReply, JoinRequest
-
-Part = Invariant | StepInvariant | LeadsTo | Settles
 
 
 def every_variable_has_its_type(system: ClosedSystem) -> Iterable[Part]:
@@ -113,7 +113,7 @@ def no_unreceived_assignment_is_ever_loaded(system: ClosedSystem) -> Iterable[Pa
     yield Invariant("NoUnreceivedAssignmentIsEverLoaded", (GROUP, system.shape, *system.members), holds)
 
 
-WITNESSES: Final[dict[str, Callable[[ClosedSystem], Iterable[Part]]]] = {
+WITNESSES: Final[dict[str, Property]] = {
     "EveryVariableHasItsType": every_variable_has_its_type,
     "EveryJoinFindsAnId": every_join_finds_an_id,
     "NoTwoClientsEverBelieveToOwnAPartition": no_two_clients_ever_believe_to_own_a_partition,

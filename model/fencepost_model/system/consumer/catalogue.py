@@ -10,12 +10,13 @@ from ..fairness import of_system
 from ..gather import gather
 from .closed import ConsumerSystem
 from .properties import CATALOGUE, SYSTEM
+from .steps import STEPS
 from .witnesses import WITNESSES
 
 
 def properties_of(system: ConsumerSystem, wanted: Sequence[str], *, fair: bool = False) -> Properties:
     """Return the named properties for the system. Raises ValueError for an unknown name."""
-    return gather(system, wanted, {**CATALOGUE, **WITNESSES}, FAIRNESS if fair else ())
+    return gather(system, wanted, {**CATALOGUE, **STEPS, **WITNESSES}, FAIRNESS if fair else ())
 
 
 FAIRNESS: Final = of_system(SYSTEM)

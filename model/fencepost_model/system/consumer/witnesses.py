@@ -7,8 +7,9 @@ from itertools import combinations
 from typing import Final
 
 from ...explore.interface import Invariant
+from ..gather import Part
 from .closed import COUNTERS, GROUP, ConsumerSystem
-from .properties import Part, Property, live
+from .properties import Property, live
 from .state import Counters, Endpoint, Group, Hard
 
 

@@ -4,16 +4,14 @@ witnesses of ``MCGroupLog``."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from ...explore.interface import Invariant, Label, Properties, StepInvariant
 from ..durable import Durable, follows
-from ..gather import gather
+from ..gather import Part, gather
 from . import rules
 from .closed import Acknowledged, LogSystem
 from .state import GONE, Broker, Cluster, Contents, Copy, Election, below, place, replay
-
-Part: TypeAlias = Invariant | StepInvariant
 
 
 def every_variable_has_its_type(system: LogSystem) -> Iterable[Part]:

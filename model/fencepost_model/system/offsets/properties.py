@@ -4,18 +4,16 @@ of ``MCOffsets``."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from ...explore.interface import Invariant, Label, LeadsTo, Properties, Settles, StepInvariant
+from ...explore.interface import Invariant, Label, LeadsTo, Properties, StepInvariant
 from ...offsets.state import Offsets
 from ..durable import Durable, follows
 from ..fairness import of_system
-from ..gather import gather
+from ..gather import Part, gather
 from .closed import ACKNOWLEDGED, DECISION, LOG, Acknowledged, OffsetsSystem
 from .kept import Entry, committed, entries, pending, rows
 from .state import Decision, Endpoint, Log, Reply
-
-Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
 
 #: The actions of the protocol itself.
 SYSTEM: Final = frozenset(
