@@ -49,6 +49,10 @@ AnswerReplaced(w, member) ==
   AnswerSyncError(AnswerJoinError(w, member.awaitingJoin, "FENCED_INSTANCE_ID"),
                   member.awaitingSync, "FENCED_INSTANCE_ID")
 
+\* The members without the one that is replaced: an instance id belongs to one member
+\* (C-STATIC-02, INV-MEM-02).
+WithoutReplaced(members, old) == Without(members, {old})
+
 \* A static member returns under a fresh id and takes the place of its old id.
 \* Requests parked under the old id are answered FENCED_INSTANCE_ID. A Stable
 \* group does not rebalance (C-STATIC-02..04, 09, 10, 16, 20).
@@ -58,7 +62,7 @@ ReplaceStatic(w, old, fresh, metadata, caller) ==
       after == [before EXCEPT !.metadata = metadata, !.isNew = FALSE,
                               !.awaitingJoin = caller, !.awaitingSync = "no"]
       g == [w.g EXCEPT
-              !.members = Put(Without(@, {old}), fresh, after),
+              !.members = Put(WithoutReplaced(@, old), fresh, after),
               !.leader = IF @ = old THEN fresh ELSE @,
               !.pendingSync = IF old \in @ /\ ~fault_replacement_keeps_pending_sync
                               THEN (@ \ {old}) \cup {fresh} ELSE @,

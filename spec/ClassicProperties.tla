@@ -142,6 +142,11 @@ EveryGroupHasALeaderAfterItsJoinPhase ==
        group.leader \in DOMAIN group.members
   /\ group.state = "Empty" => group.members = << >> /\ group.leader = ""
 
+\* An instance id belongs to one member (INV-MEM-02, C-STATIC-02).
+EveryInstanceBelongsToOneMember ==
+  \A m, n \in Static(group) :
+    group.members[m].instanceId = group.members[n].instanceId => m = n
+
 \* SyncGroups are parked only while the group is Completing (INV-MEM-06).
 ParkedSyncsExistOnlyWhileCompleting ==
   group.state # "CompletingRebalance" => Synced(group) = {}

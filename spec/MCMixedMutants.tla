@@ -111,6 +111,19 @@ MappingStays(g, r) ==
   IF r.instanceId = "" \/ r.instanceId \in DOMAIN g.instances THEN g.instances
   ELSE Put(g.instances, r.instanceId, r.memberId)
 
+\* For Consumer!MayBeReplaced: another process takes the place of a member that is
+\* present (M-STATIC-02).
+PresentMayBeReplaced(m, isOwn) == m.epoch = -2 \/ ~isOwn
+
+\* For Consumer!MustBump: a new member does not bump the epoch (M-HB-03).
+NewMemberDoesNotBump(isNew, hashed, n) == hashed # n
+
+\* For Consumer!RebalanceTimers: no rebalance timer is set (M-TMR-02).
+NoRebalanceTimer(g, id, before, after) == Without(g.rebalanceTimers, {id})
+
+\* For Classic!WithoutReplaced: a replaced member stays (C-STATIC-02).
+ReplacedMemberStays(members, old) == members
+
 \* For ExpectsAnswer: a client never stops waiting (K-ERR-13, N-ERR-06).
 ExpectsAnswerForever(c) == TRUE
 =============================================================================

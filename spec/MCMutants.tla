@@ -148,6 +148,9 @@ SyncTimerStays(g) == g.syncTimer
 \* (C-STATIC-02).
 ReplacedIsNotAnswered(w, member) == w
 
+\* For WithoutReplaced: a replaced member stays (C-STATIC-02).
+ReplacedMemberStays(members, old) == members
+
 \* For AllJoined: pending ids are not awaited (C-ST-23).
 AllMembersJoined(g) == Joined(g) = DOMAIN g.members
 

@@ -173,6 +173,23 @@ EveryJoinAnswerHasTheCurrentGeneration ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
+(* Targets.                                                                *)
+(***************************************************************************)
+
+\* The target of the group epoch gives every member its share, whichever protocol
+\* it speaks, and every partition to one member (M-TGT-01..04). So a new member is
+\* in it, or the epoch was bumped and the target is to come (M-HB-03, X-JOIN-10).
+EveryCurrentTargetIsCompleteAndBalanced ==
+  LET h == group.consumer
+  IN Present # {} /\ h.assignmentEpoch = h.groupEpoch =>
+       /\ DOMAIN h.target = Present
+       /\ UNION {h.target[m] : m \in Present} = Parts
+       /\ \A m, k \in Present :
+            /\ m # k => h.target[m] \cap h.target[k] = {}
+            /\ Cardinality(h.target[m]) <= Cardinality(h.target[k]) + 1
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
 (* Conversions.                                                            *)
 (***************************************************************************)
 
@@ -299,6 +316,59 @@ EveryInstanceMapsToItsMember ==
   IN \A i \in DOMAIN instances :
        instances[i] \in Present /\ Member(instances[i]).instanceId = i
 
+\* Whether r lets its sender take the place of m, which has the same instance id. A
+\* consumer process must wait until a member of its own protocol is away (M-STATIC-02,
+\* M-STATIC-03); in all other cases the process need not wait (X-JOIN-08, X-UP-13).
+Replaces(r, m) ==
+  /\ InstanceOf[r.from] # "" /\ InstanceOf[r.from] = InstanceIdOf(m)
+  /\ IF IsClassic(r) THEN r.api = "JoinGroup" /\ r.memberId = ""
+     ELSE /\ r.epoch = 0
+          /\ IsConsumerGroup => m \in DOMAIN group.subscriptions \/ m \notin Live
+
+\* A request ended or suspended the membership of m: its own leave, or the join of a
+\* process that takes its place (C-LEAVE-14, C-STATIC-02, M-LEAVE-02..05, X-LEAVE-03).
+IsEndedByRequest(m) ==
+  \E r \in requests \ requests' : (IsLeave(r) /\ r.memberId = m) \/ Replaces(r, m)
+
+\* A timer of the classic group removed m, for the reason of that timer: m has not
+\* joined (C-JOIN-44), has not synced (C-SYNC-20), or was silent while no request of
+\* it was parked (C-TMR-07).
+IsLateInClassicGroup(m) ==
+  LET g == group.classic
+  IN \/ /\ JoinTimerFires \/ JoinTimerFiresEarly
+        /\ m \notin Classic!Joined(g) \cup Classic!Static(g)
+     \/ /\ SyncTimerFires \/ SyncTimerFiresEarly
+        /\ m \in g.pendingSync
+     \/ /\ SessionTimerFires(m) \/ SessionTimerFiresEarly(m)
+        /\ g.members[m].isNew \/ m \notin Classic!Joined(g) \cup Classic!Synced(g)
+
+\* A timer of the consumer group removed m, for the reason of that timer: m was silent
+\* (M-TMR-01), has not revoked (M-TMR-02), or is a classic member that has not joined
+\* again (X-TMR-02) or has not synced (X-TMR-03).
+IsLateInConsumerGroup(m) ==
+  \/ SessionTimerFires(m) \/ SessionTimerFiresEarly(m)
+  \/ /\ RebalanceTimerFires(m) \/ RebalanceTimerFiresEarly(m)
+     /\ m \in Live /\ Member(m).state = "UNREVOKED"
+  \/ /\ m \in DOMAIN group.subscriptions
+     /\ \/ (MemberJoinTimerFires(m) \/ MemberJoinTimerFiresEarly(m)) /\ MustRejoin(group, m)
+        \/ MemberSyncTimerFires(m) \/ MemberSyncTimerFiresEarly(m)
+
+\* A membership ends, or is suspended, by its owner, or by a timer whose reason
+\* applies to the member, whatever the conversion in the same step. A live static
+\* member of the consumer protocol is not displaced by another one. A fail-over loses
+\* only members of a classic group whose assignment is not yet stored (F-SURV-02).
+EveryMembershipEndsForAReason ==
+  [][\A m \in AllMembers :
+       m \notin AllMembers' \/ (m \in Live /\ m \in Present' \ Live') =>
+       \/ IsEndedByRequest(m)
+       \/ IF IsClassicGroup THEN IsLateInClassicGroup(m) \/ CoordinatorFailsOver
+          ELSE IsLateInConsumerGroup(m)]_vars
+
+\* An instance id belongs to one member, in groups of either protocol (INV-MEM-02,
+\* INV-KIP-14).
+EveryInstanceBelongsToOneMember ==
+  \A m, n \in AllMembers : InstanceIdOf(m) # "" /\ InstanceIdOf(m) = InstanceIdOf(n) => m = n
+
 \* Another coordinator would load the same consumer group (F-LOAD-01, X-UP-05).
 TheMemoryEqualsTheLog == IsConsumerGroup => log = ConsumerLog(group)
 
@@ -325,6 +395,14 @@ EveryMemberAskedToSyncHasASyncTimer ==
 \* Every member has its session timer, and no other id has one (M-TMR-01,
 \* X-TMR-01).
 EveryMemberHasASessionTimer == group.consumer.sessionTimers = Present
+
+\* A member of the consumer protocol that has to revoke has a rebalance timer, which
+\* fences it if it does not (M-TMR-02, LIV-08). A classic member has a join timer
+\* instead (X-JOIN-21, X-TMR-02).
+EveryRevokingMemberHasARebalanceTimer ==
+  LET timers == group.consumer.rebalanceTimers
+  IN \A m \in Live \ DOMAIN group.subscriptions : Member(m).state = "UNREVOKED" =>
+       m \in DOMAIN timers /\ timers[m] = Member(m).epoch
 
 \* A member with a join timer was asked to rejoin, so none is fenced for
 \* ignoring a request that it never got (X-TMR-02, X-DOWN-33 fixed).

@@ -264,6 +264,19 @@ def _replaced_is_not_answered() -> Patches:
     return [(static, "replace_member_id", replace_member_id)]
 
 
+def _replaced_member_stays() -> Patches:
+    """A replaced member stays (C-STATIC-02)."""
+    original = static.replace_member_id
+
+    def replace_member_id(d: Draft, old_id: str, new_id: str) -> Member:
+        old = d.members[old_id]
+        new = original(d, old_id, new_id)
+        d.put(old)
+        return new
+
+    return [(static, "replace_member_id", replace_member_id)]
+
+
 def _all_members_joined() -> Patches:
     """Pending ids are not awaited (C-ST-23)."""
     return [(Draft, "all_joined", lambda self: all(member.join is not None for member in self.members.values()))]
@@ -346,6 +359,7 @@ MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "SyncExpired <- SyncExpiresInAnyState": _sync_expires_in_any_state,
     "MaybeCompleteJoin <- MaybeCompleteJoinKeepsTimer": _keeps_timer("maybe_complete_join_phase", JOIN_TIMER),
     "AnswerReplaced <- ReplacedIsNotAnswered": _replaced_is_not_answered,
+    "WithoutReplaced <- ReplacedMemberStays": _replaced_member_stays,
     "AllJoined <- AllMembersJoined": _all_members_joined,
     "LoadedSessionTimers <- NoLoadedSessionTimers": _no_loaded_session_timers,
     "IsWithheld <- NothingIsWithheld": lambda: [(assign, "_claimed_by_others", lambda member, metadata: NO_PARTITIONS)],

@@ -224,6 +224,11 @@ def _mapping_stays() -> Patches:
     return [(Coordinator, "get", get)]
 
 
+def _no_rebalance_timer() -> Patches:
+    """No rebalance timer is set (M-TMR-02)."""
+    return [(GroupStep, "arm_rebalance", lambda self, member: None)]
+
+
 def _any_epoch_may_commit() -> Patches:
     """Every member of a consumer group may commit (O-COMMIT-32)."""
     original = checks._consumer
@@ -256,6 +261,7 @@ MIXED_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "ClassicMemberError <- ClassicMemberErrorWithoutInstance": _classic_member_error_without_instance,
     "ClassicMemberError <- ClassicMemberErrorOfAnyMember": _classic_member_error_of_any_member,
     "Mapping <- MappingStays": _mapping_stays,
+    "RebalanceTimers <- NoRebalanceTimer": _no_rebalance_timer,
 }
 
 #: The replacement of ``ExpectsAnswer`` here; it has the same name in the other closed systems.

@@ -25,7 +25,7 @@ from fencepost.protocol.settings import MigrationPolicy
 from ...classic.state import Group
 from ...consumer.state import ConsumerGroup, Held, Member, Target
 from ...explore.interface import Invariant, LeadsTo, Settles
-from ...machines import C_STABLE, STABLE
+from ...machines import C_STABLE, C_UNREVOKED, STABLE
 from ..gather import Part
 from ..values import JoinReply, JoinRequest, Partitions, decode_partitions, named
 from . import client as clients
@@ -320,6 +320,39 @@ def is_replaced(group: AnyGroup, member_id: str, instance: str) -> bool:
     return bool(member_id and instance) and any(member.instance == instance for member in others)
 
 
+def _every_instance_belongs_to_one_member(group: AnyGroup) -> bool:
+    instances = [member.instance for member in group.members if member.instance]
+    return len(instances) == len({*instances})
+
+
+def _every_revoking_member_has_a_rebalance_timer(memory: Memory) -> bool:
+    armed = dict(memory.rebalance_epochs)
+    running = ids(memory, TimerKind.CONSUMER_REBALANCE)
+    return all(
+        name in running and armed.get(name) == member.epoch
+        for name, member in present(memory.group).items()
+        if member.state == C_UNREVOKED and member.classic is None and member.epoch >= 0
+    )
+
+
+def _current_target_is_complete_and_balanced(group: AnyGroup, partitions: Partitions) -> bool:
+    if isinstance(group, Group) or not group.members or group.assignment_epoch != group.epoch:
+        return True
+    target = {name: target_partitions(each) for name, each in group.target}
+    sizes = [len(each) for each in target.values()]
+    given = [partition for each in target.values() for partition in each]
+    complete = target.keys() == present(group).keys() and {*given} == partitions
+    return complete and len(given) == len({*given}) and max(sizes) - min(sizes) <= 1
+
+
+def every_current_target_is_complete_and_balanced(system: MixedSystem) -> Iterable[Part]:
+    """The target of the group epoch gives every member its share, whichever protocol it speaks, and every partition to
+    one member (M-TGT-01 to 04). So a new member is in it, or the epoch was bumped and the target is to come (M-HB-03,
+    X-JOIN-10)."""
+    promise, partitions = "EveryCurrentTargetIsCompleteAndBalanced", frozenset(system.config.partitions)
+    yield Invariant(promise, (system.group,), lambda group: _current_target_is_complete_and_balanced(group, partitions))
+
+
 def _only_classic_members_have_a_sync_timer(memory: Memory) -> bool:
     speaks = {name for name, member in present(memory.group).items() if member.classic is not None}
     return ids(memory, TimerKind.CONSUMER_SYNC) <= speaks
@@ -418,9 +451,19 @@ CATALOGUE: Final[dict[str, Property]] = {
     "TheMemoryEqualsTheLog": the_memory_equals_the_log,
     # An instance id is mapped to the member that has it (INV-KIP-14).
     "EveryInstanceMapsToItsMember": _of_group("EveryInstanceMapsToItsMember", _every_instance_maps_to_its_member),
+    # An instance id belongs to one member, in groups of either protocol (INV-MEM-02, INV-KIP-14).
+    "EveryInstanceBelongsToOneMember": _of_group(
+        "EveryInstanceBelongsToOneMember", _every_instance_belongs_to_one_member
+    ),
+    "EveryCurrentTargetIsCompleteAndBalanced": every_current_target_is_complete_and_balanced,
     "EveryWaitingClientExpectsAnAnswer": every_waiting_client_expects_an_answer,
     # Every member has its session timer, and no other id has one (M-TMR-01, X-TMR-01).
     "EveryMemberHasASessionTimer": _of_memory("EveryMemberHasASessionTimer", _every_member_has_a_session_timer),
+    # A member of the consumer protocol that has to revoke has a rebalance timer (M-TMR-02, LIV-08); a classic one has a
+    # join timer instead (X-JOIN-21, X-TMR-02).
+    "EveryRevokingMemberHasARebalanceTimer": _of_memory(
+        "EveryRevokingMemberHasARebalanceTimer", _every_revoking_member_has_a_rebalance_timer
+    ),
     "OnlyMembersAskedToRejoinHaveAJoinTimer": only_members_asked_to_rejoin_have_a_join_timer,
     # Only classic members have sync timers (X-TMR-03).
     "OnlyClassicMembersHaveASyncTimer": _of_memory(

@@ -8,15 +8,25 @@ from typing import Any, Final
 from fencepost.protocol.events import TimerKind
 
 from ...classic.state import Group
-from ...consumer.state import ConsumerGroup
+from ...classic.state import Member as ClassicMember
+from ...consumer.state import ConsumerGroup, Member
 from ...explore.interface import Invariant, Label, StepInvariant
 from ...machines import C_UNREVOKED, EMPTY, PREPARING, STABLE
 from ..consumer.state import Heartbeat
 from ..consumer.state import Reply as ConsumerReply
 from ..gather import Part
-from ..values import JoinReply, LeaveRequest, Partitions, SyncReply, SyncRequest, decode_metadata, decode_partitions
+from ..values import (
+    JoinReply,
+    JoinRequest,
+    LeaveRequest,
+    Partitions,
+    SyncReply,
+    SyncRequest,
+    decode_metadata,
+    decode_partitions,
+)
 from .closed import GROUP, MixedSystem
-from .machine import blocked
+from .machine import Memory, blocked
 from .properties import (
     AnyGroup,
     Property,
@@ -257,6 +267,108 @@ def every_replaced_member_is_fenced(system: MixedSystem) -> Iterable[Part]:
         yield Invariant(promise, (system.group, system.processes[number]), may_not_commit)
 
 
+JOIN_TIMER_FIRES: Final = frozenset({"JoinTimerFires", "JoinTimerFiresEarly"})
+SYNC_TIMER_FIRES: Final = frozenset({"SyncTimerFires", "SyncTimerFiresEarly"})
+SESSION_TIMER_FIRES: Final = frozenset({"SessionTimerFires", "SessionTimerFiresEarly"})
+REBALANCE_TIMER_FIRES: Final = frozenset({"RebalanceTimerFires", "RebalanceTimerFiresEarly"})
+MEMBER_JOIN_TIMER_FIRES: Final = frozenset({"MemberJoinTimerFires", "MemberJoinTimerFiresEarly"})
+MEMBER_SYNC_TIMER_FIRES: Final = frozenset({"MemberSyncTimerFires", "MemberSyncTimerFiresEarly"})
+
+
+def _ended(before: AnyGroup, after: AnyGroup) -> list[Any]:
+    """Return the members, of either protocol, whose membership the step ended or suspended."""
+    stay = {member.member_id: member for member in after.members}
+    return [
+        member
+        for member in before.members
+        if member.member_id not in stay or (_is_present(member) and not _is_present(stay[member.member_id]))
+    ]
+
+
+def _is_present(member: Any) -> bool:
+    """Return whether the member is not away; one of a classic group never is."""
+    return not isinstance(member, Member) or member.epoch >= 0
+
+
+def _is_late_in_classic_group(action: str, group: Group, member: ClassicMember) -> bool:
+    """Return whether the timer's reason applies to the member of a classic group: it has not joined (C-JOIN-44), has
+    not synced (C-SYNC-20), or was silent while no request of it was parked (C-TMR-07)."""
+    if action in JOIN_TIMER_FIRES:
+        return member.instance is None and member.join is None
+    if action in SYNC_TIMER_FIRES:
+        return member.member_id in group.pending_sync
+    return action in SESSION_TIMER_FIRES and (member.is_new or (member.join is None and member.sync is None))
+
+
+def _is_late_in_consumer_group(action: str, member: Member, asked_to_rejoin: bool) -> bool:
+    """Return whether the timer's reason applies to the member of a consumer group: it was silent (M-TMR-01), has not
+    revoked (M-TMR-02), or is a classic member that has not joined again (X-TMR-02) or has not synced (X-TMR-03)."""
+    if action in REBALANCE_TIMER_FIRES:
+        return member.epoch >= 0 and member.state == C_UNREVOKED
+    if action in MEMBER_JOIN_TIMER_FIRES:
+        return member.classic is not None and asked_to_rejoin
+    return action in SESSION_TIMER_FIRES or (action in MEMBER_SYNC_TIMER_FIRES and member.classic is not None)
+
+
+def _takes_the_place(group: AnyGroup, request: Request, member: Any) -> bool:
+    """Return whether the request lets its sender take the place of a member with its instance id. A consumer process
+    must wait until a member of its own protocol is away (M-STATIC-02, 03); otherwise it need not (X-JOIN-08,
+    X-UP-13)."""
+    if isinstance(request, JoinRequest):
+        return not request.member_id
+    if not isinstance(request, Heartbeat) or request.epoch != 0:
+        return False
+    return isinstance(group, Group) or member.classic is not None or not _is_present(member)
+
+
+def every_membership_ends_for_a_reason(system: MixedSystem) -> Iterable[Part]:
+    """A membership ends, or is suspended, by its owner, or by a timer whose reason applies to the member, whatever the
+    conversion in the same step. A live static member of the consumer protocol is not displaced by another one. A
+    fail-over loses only members of a classic group whose assignment is not yet stored (F-SURV-02)."""
+    promise = "EveryMembershipEndsForAReason"
+
+    def has_reason(label: Label, memory: Memory, member: Any) -> bool:
+        action, group = label[0], memory.group
+        if len(label) > 1 and label[1] != member.member_id:
+            return False
+        if isinstance(group, Group):
+            return action == "CoordinatorFailsOver" or _is_late_in_classic_group(action, group, member)
+        asked = system.coordinator.asks_to_rejoin(memory, member.member_id, member.epoch)
+        return _is_late_in_consumer_group(action, member, member.classic is not None and asked)
+
+    def by_itself(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        handles = label[0].startswith("CoordinatorHandles")
+        return handles or all(
+            has_reason(label, before[0], member) for member in _ended(before[0].group, after[0].group)
+        )
+
+    yield StepInvariant(promise, (GROUP,), by_itself, changed=(system.group,))
+    for number, endpoint in enumerate(system.endpoints):
+
+        def by_request(label: Label, before: tuple[Any, ...], after: tuple[Any, ...], number: int = number) -> bool:
+            if label[1] != system.config.clients[number]:
+                return True
+            instance = system.config.instance(number)
+            group, handled = before[0], before[1].requests - after[1].requests
+            leaves = {
+                request.member_id
+                for request in handled
+                if isinstance(request, LeaveRequest) or (isinstance(request, Heartbeat) and request.epoch < 0)
+            }
+            return all(
+                member.member_id in leaves
+                or (
+                    bool(instance)
+                    and member.instance == instance
+                    and any(_takes_the_place(group, request, member) for request in handled)
+                )
+                for member in _ended(group, after[0])
+            )
+
+        handles = HANDLES | {"CoordinatorHandlesLeaveGroup"}
+        yield StepInvariant(promise, (system.group, endpoint), by_request, handles, (system.group,))
+
+
 def every_join_answer_has_the_current_generation(system: MixedSystem) -> Iterable[Part]:
     """The generation in a JoinGroup answer is one with which a SyncGroup would pass now (X-JOIN-15, X-DOWN-23)."""
 
@@ -335,6 +447,7 @@ STEPS: Final[dict[str, Property]] = {
     "EveryMemberAskedToRejoinHasAJoinTimer": every_member_asked_to_rejoin_has_a_join_timer,
     "EveryMemberAskedToSyncHasASyncTimer": every_member_asked_to_sync_has_a_sync_timer,
     "EveryReplacedMemberIsFenced": every_replaced_member_is_fenced,
+    "EveryMembershipEndsForAReason": every_membership_ends_for_a_reason,
     "EveryJoinAnswerHasTheCurrentGeneration": every_join_answer_has_the_current_generation,
     "NoRejectedJoinAffectsOtherClients": no_rejected_join_affects_other_clients,
     "AStaleSyncChangesNothing": a_stale_sync_changes_nothing,
