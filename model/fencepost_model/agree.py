@@ -265,7 +265,7 @@ def _within(record: Record) -> str:
 
 def _plain_record(record: Record) -> Record:
     value = record.value
-    if isinstance(value, OffsetCommitValue) and value.expire_timestamp != -1:
+    if isinstance(value, OffsetCommitValue) and (value.expire_timestamp != -1 or value.expires_at_minus_one):
         return replace(record, value=replace(value, topic_id=ZERO_ID))  # the log has no field for it (F-REC-11)
     if isinstance(value, ConsumerGroupTargetAssignmentMemberValue):
         return Record(record.key, replace(value, topic_partitions=_ascending(value.topic_partitions)))

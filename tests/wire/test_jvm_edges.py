@@ -6,7 +6,7 @@ import pytest
 from jvm_traces import KafkaOf
 
 from fencepost.protocol.profiles import PROFILES
-from fencepost_conformance.generate.edges import SETTINGS, edges, last_epochs
+from fencepost_conformance.generate.edges import SETTINGS, edges, expiries, last_epochs
 from fencepost_conformance.judge.compare.lockstep import compare
 
 pytestmark = pytest.mark.jvm
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.jvm
 def test_kafka_does_the_same_with_every_number(kafka_of: KafkaOf, release: str, name: str) -> None:
     """Negative offsets, epochs and partitions are among them (G-VOC-04, G-VOC-07, O-COMMIT-14)."""
     profile = PROFILES[name]
-    tried = [*edges(profile), *last_epochs(profile)]
+    tried = [*edges(profile), *last_epochs(profile), *expiries(profile)]
     assert len(tried) > 200
     theirs = kafka_of(release).run_many([(SETTINGS, edge.events) for edge in tried])
     found = [

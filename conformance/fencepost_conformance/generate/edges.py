@@ -143,7 +143,8 @@ class Stage:
         )
 
     @staticmethod
-    def _topics(*, epoch: int = 3) -> tuple[o.OffsetCommitRequestTopic, ...]:
+    def topics(*, epoch: int = 3) -> tuple[o.OffsetCommitRequestTopic, ...]:
+        """Return the topics of a commit; ``epoch``: its leader epoch."""
         rows = (
             o.OffsetCommitRequestPartition(
                 0, committed_offset=5, committed_leader_epoch=epoch, committed_metadata="told"
@@ -154,12 +155,12 @@ class Stage:
 
     def commit(self) -> o.OffsetCommitRequest:
         """Return a commit without a member, to the group that has only offsets."""
-        return o.OffsetCommitRequest(_SIMPLE, topics=self._topics())
+        return o.OffsetCommitRequest(_SIMPLE, topics=self.topics())
 
     def transaction(self) -> o.TxnOffsetCommitRequest:
         """Return the same commit within a transaction."""
         return o.TxnOffsetCommitRequest(
-            _SIMPLE, transactional_id="tx", producer_id=1_000, producer_epoch=2, topics=self._topics()
+            _SIMPLE, transactional_id="tx", producer_id=1_000, producer_epoch=2, topics=self.topics()
         )
 
     def requests(self) -> Iterator[tuple[int, m.RequestBody]]:
@@ -175,7 +176,7 @@ class Stage:
         yield 1, stays
         yield 1, replace(self.consumer_heartbeat(), member_id="m2", instance_id="j")
         yield 9, self.commit()
-        yield 2, replace(self.commit(), retention_time_ms=30_000, topics=self._topics(epoch=-1))
+        yield 2, replace(self.commit(), retention_time_ms=30_000, topics=self.topics(epoch=-1))
         mine = replace(
             self.commit(),
             group_id=_CLASSIC,
@@ -277,3 +278,14 @@ def last_epochs(profile: Profile) -> Iterator[Edge]:
             stage.ask(1, end)
         stage.show()
         yield Edge(f"producer epoch {epoch}", stage.events, stage.observations, at)
+
+
+def expiries(profile: Profile) -> Iterator[Edge]:
+    """Yield traces of a commit whose expiry comes out at, before or after -1, which also means none (F-REC-20)."""
+    for expiry in (-2, -1, 0, 1):
+        stage = Stage(profile)
+        at = len(stage.events)
+        retention = expiry - (stage.now + 1)  # the request comes a millisecond later
+        stage.ask(2, replace(stage.commit(), retention_time_ms=retention, topics=stage.topics(epoch=-1)))
+        stage.show()
+        yield Edge(f"expiry at {expiry}", stage.events, stage.observations, at)

@@ -38,7 +38,9 @@ def record_form(record: Record) -> Record:
     """Return the record as the log has it: with an expiry time it has no field for a topic's id (F-REC-11,
     F-REC-20)."""
     value = record.value
-    if isinstance(value, OffsetCommitValue) and value.expire_timestamp != -1 and value.topic_id != ZERO_ID:
+    if not isinstance(value, OffsetCommitValue) or value.topic_id == ZERO_ID:
+        return record
+    if value.expire_timestamp != -1 or value.expires_at_minus_one:
         return replace(record, value=replace(value, topic_id=ZERO_ID, leader_epoch=-1))
     return record
 

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from fencepost.protocol import consumer_records, offset_records, records
-from fencepost.protocol.offset_records import Producer
+from fencepost.protocol.offset_records import OffsetCommitValue, Producer
 from fencepost.protocol.records import Record
 
 _OLDEST = "GroupMetadata"
@@ -88,6 +88,8 @@ def _told(record: Record) -> dict[str, Any]:
     dumped: dict[str, Any] = form.model_dump(mode="json")
     if name == _OLDEST:
         del dumped["type"]
+    if isinstance(record.value, OffsetCommitValue) and not record.value.expires_at_minus_one:
+        del dumped["value"]["expires_at_minus_one"]  # rare, and unknown to older readers
     if record.producer is None:
         del dumped["producer"]
     return dumped

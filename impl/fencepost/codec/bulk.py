@@ -159,6 +159,7 @@ def written(
             type(key) is not OffsetCommitKey
             or type(value) is not OffsetCommitValue
             or value.expire_timestamp != -1
+            or value.expires_at_minus_one
             or value.metadata
         ):
             found.append(one(record))

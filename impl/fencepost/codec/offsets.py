@@ -53,6 +53,7 @@ def read_offset(reader: Reader, version: int) -> OffsetCommitValue:
         commit_timestamp=commit_timestamp,
         expire_timestamp=expire_timestamp,
         topic_id=identity,
+        expires_at_minus_one=version == _EXPIRING and expire_timestamp == _NONE,
     )
 
 
@@ -73,4 +74,5 @@ def write_offset(value: OffsetCommitValue, version: int, layout: Layout) -> byte
 
 def written_version(value: OffsetCommitValue, layout: Layout) -> int:
     """Return the version to write: an expiry needs version 1, which lacks a leader epoch (F-REC-20)."""
-    return layout.offset_commit_version if value.expire_timestamp == _NONE else _EXPIRING
+    has_expiry = value.expire_timestamp != _NONE or value.expires_at_minus_one
+    return _EXPIRING if has_expiry else layout.offset_commit_version

@@ -27,7 +27,8 @@ class OffsetCommitKey:
 @dataclass(frozen=True, slots=True)
 class OffsetCommitValue:
     """A committed offset. ``leader_epoch`` and ``expire_timestamp`` are -1 if unset, ``topic_id`` is zero (O-COMMIT-14,
-    F-REC-11). Times in ms."""
+    F-REC-11). Times in ms. ``expires_at_minus_one``: the expiry was computed, and is -1. Kafka writes it as an expiry,
+    and reads it as none (F-REC-20)."""
 
     offset: int
     _: KW_ONLY
@@ -36,6 +37,7 @@ class OffsetCommitValue:
     commit_timestamp: int
     expire_timestamp: int = -1
     topic_id: bytes = ZERO_ID
+    expires_at_minus_one: bool = False
 
 
 @quick

@@ -71,9 +71,14 @@ def _by(body: OffsetCommitRequest | TxnOffsetCommitRequest, version: int, accept
     return Committer(body.member_id, body.group_instance_id, epoch, version, transactional, partitions)
 
 
+def _has_retention(body: OffsetCommitRequest | TxnOffsetCommitRequest) -> bool:
+    """Return whether the commit names a retention time; only such a commit expires by itself (O-COMMIT-14)."""
+    return not isinstance(body, TxnOffsetCommitRequest) and body.retention_time_ms != _FOREVER
+
+
 def _expires(body: OffsetCommitRequest | TxnOffsetCommitRequest, now: int) -> int:
-    """Return when the commit expires; only one with a retention time does (O-COMMIT-14)."""
-    if isinstance(body, TxnOffsetCommitRequest) or body.retention_time_ms == _FOREVER:
+    """Return when the commit expires (O-COMMIT-14). A commit with a retention time can expire at -1 too."""
+    if isinstance(body, TxnOffsetCommitRequest) or not _has_retention(body):
         return _FOREVER
     return expiry(now, body.retention_time_ms)
 
@@ -82,7 +87,7 @@ def _stored_id(variant: Variant, body: OffsetCommitRequest | TxnOffsetCommitRequ
     """Return the topic id where it is stored. The record of an offset with an expiry time has no field for it
     (F-REC-20)."""
     rules = variant.offsets
-    if _expires(body, 0) != _FOREVER and not rules.expiring_offset_has_topic_id:
+    if _has_retention(body) and not rules.expiring_offset_has_topic_id:
         return ZERO_ID
     if isinstance(body, TxnOffsetCommitRequest) and not rules.transactions_store_topic_ids:
         return ZERO_ID
@@ -90,14 +95,15 @@ def _stored_id(variant: Variant, body: OffsetCommitRequest | TxnOffsetCommitRequ
 
 
 def _record(variant: Variant, body: OffsetCommitRequest | TxnOffsetCommitRequest, each: Asked, now: int) -> Record:
-    expires = _expires(body, now)
+    expires, has_retention = _expires(body, now), _has_retention(body)
     value = OffsetCommitValue(
         each.what.committed_offset,
-        leader_epoch=each.what.committed_leader_epoch if expires == _FOREVER else -1,
+        leader_epoch=each.what.committed_leader_epoch if not has_retention else -1,
         metadata=each.what.committed_metadata or "",
         commit_timestamp=now,
         expire_timestamp=expires,
         topic_id=_stored_id(variant, body, each),
+        expires_at_minus_one=has_retention and expires == _FOREVER,
     )
     producer = Producer(body.producer_id, body.producer_epoch) if isinstance(body, TxnOffsetCommitRequest) else None
     return Record(OffsetCommitKey(body.group_id, each.name, each.what.partition_index), value, producer)

@@ -19,7 +19,7 @@ from fencepost.protocol.profiles import INTENDED, KAFKA_4_4
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
 from fencepost.protocol.settings import Settings
 from fencepost.protocol.shapes import bounds, fault
-from fencepost_conformance.generate.edges import SETTINGS, Edge, Stage, edges, last_epochs
+from fencepost_conformance.generate.edges import SETTINGS, Edge, Stage, edges, expiries, last_epochs
 from fencepost_conformance.generate.extremes import extremes
 from fencepost_conformance.judge.compare.model import follow
 
@@ -170,6 +170,14 @@ def test_the_model_does_the_same_with_every_number(profile) -> None:
 def test_a_group_after_its_last_epoch(profile) -> None:
     """Kafka agrees with the model here (G-VOC-04, G-VOC-07; ``tests/wire/test_jvm_edges.py``)."""
     for edge in last_epochs(profile):
+        _fits(edge)
+        assert follow(SETTINGS, profile, edge.events, edge.observations).refused is None, edge.name
+
+
+@pytest.mark.parametrize("profile", [INTENDED, KAFKA_4_4], ids=lambda each: each.name)
+def test_a_commit_that_expires_around_minus_one(profile) -> None:
+    """Kafka agrees (O-COMMIT-14, F-REC-20; ``tests/wire/test_jvm_edges.py``)."""
+    for edge in expiries(profile):
         _fits(edge)
         assert follow(SETTINGS, profile, edge.events, edge.observations).refused is None, edge.name
 

@@ -33,7 +33,7 @@ WRITING = (
         (
             Replacement(
                 OFFSETS, "written_version",
-                "return layout.offset_commit_version if value.expire_timestamp == _NONE else _EXPIRING",
+                "return _EXPIRING if has_expiry else layout.offset_commit_version",
                 "return layout.offset_commit_version",
             ),
         ),

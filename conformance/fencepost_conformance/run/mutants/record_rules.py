@@ -37,18 +37,20 @@ def _value(rng: Random) -> OffsetCommitValue:
         commit_timestamp=rng.choice((0, _MOST_64)),
         expire_timestamp=expires,
         topic_id=rng.choice((ZERO_ID, _ID)),
+        expires_at_minus_one=expires == -1 and rng.random() < 0.2,
     )
 
 
 def _as_kept(value: OffsetCommitValue) -> OffsetCommitValue:
     """Return the value as it is stored: with an expiry it has no leader epoch and no topic id (F-REC-20)."""
-    if value.expire_timestamp == -1:
+    if value.expire_timestamp == -1 and not value.expires_at_minus_one:
         return value
     return OffsetCommitValue(
         value.offset,
         metadata=value.metadata,
         commit_timestamp=value.commit_timestamp,
         expire_timestamp=value.expire_timestamp,
+        expires_at_minus_one=value.expires_at_minus_one,
     )
 
 

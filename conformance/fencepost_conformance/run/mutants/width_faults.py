@@ -111,13 +111,23 @@ FAULTS = (
         ),
     ),
     Mutant(
+        "expiry-of-minus-one", Side.RECORDS, ("F-REC-20",), "",
+        "an expiry that comes out as exactly -1 counts as none when its record is written",
+        (
+            Replacement(
+                "codec/offsets.py", "written_version",
+                "value.expire_timestamp != _NONE or value.expires_at_minus_one", "value.expire_timestamp != _NONE",
+            ),
+        ),
+    ),
+    Mutant(
         "leader-epoch-beside-an-expiry", Side.RECORDS, ("F-REC-20", "F-REC-11"), "",
         "a commit with an expiry is written in the version that has leader epochs, and its expiry is lost",
         (
             Replacement(
                 "codec/offsets.py", "written_version",
-                "if value.expire_timestamp == _NONE else _EXPIRING",
-                "if value.expire_timestamp == _NONE or value.leader_epoch >= 0 else _EXPIRING",
+                "_EXPIRING if has_expiry else layout",
+                "_EXPIRING if has_expiry and value.leader_epoch < 0 else layout",
             ),
         ),
     ),

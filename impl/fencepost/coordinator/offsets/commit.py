@@ -88,17 +88,17 @@ def _permitted(step: Step, request: Request, body: OffsetCommitRequest) -> Older
     return None
 
 
-def _expire_timestamp(step: Step, request: Request, body: OffsetCommitRequest) -> int:
-    """O-COMMIT-14."""
+def _expire_timestamp(step: Step, request: Request, body: OffsetCommitRequest) -> int | None:
+    """When the commit expires; None if the request names no retention time (O-COMMIT-14). The time can be -1."""
     if request.version > RETENTION_UNTIL or body.retention_time_ms == NO_RETENTION:
-        return NEVER
+        return None
     return time_after(step.at_ms, body.retention_time_ms)
 
 
-def _stored(step: Step, group_id: str, admitted: Admitted, older: Older | None, expires: int) -> list[Results]:
+def _stored(step: Step, group_id: str, admitted: Admitted, older: Older | None, expires: int | None) -> list[Results]:
     """Store what can be stored (F-ORD-12). Returns the result of each partition. Raises ``Rejected``, before anything
     is stored."""
-    rows = _plain_rows(step, admitted, older) if expires == NEVER else None
+    rows = _plain_rows(step, admitted, older) if expires is None else None
     if rows is not None:
         access.write_commit(step, PlainCommit(group_id, rows))
         return [[(each.partition_index, ErrorCode.NONE) for each in topic.partitions] for topic in admitted.topics]
@@ -114,7 +114,7 @@ def _plain_rows(step: Step, admitted: Admitted, older: Older | None) -> list[tup
         return None
     rows = []
     for topic in admitted.topics:
-        name, packed = topic.name, packer(step.at_ms, id_to_store(step, topic.topic_id, NEVER, None))
+        name, packed = topic.name, packer(step.at_ms, id_to_store(step, topic.topic_id, None, None))
         for each in topic.partitions:
             if each.committed_metadata:
                 return None
@@ -131,7 +131,7 @@ def commit_results(
     admitted: Admitted,
     older: Older | None,
     *,
-    expires: int = NEVER,
+    expires: int | None = None,
     producer: Producer | None = None,
 ) -> tuple[list[Results], list[Record]]:
     """The result of each partition, and the records of the accepted ones (O-COMMIT-08, O-COMMIT-09, O-TXN-14).
@@ -159,20 +159,23 @@ def _units(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
-def _value(step: Step, topic_id: bytes, partition: OffsetCommitRequestPartition, expires: int) -> OffsetCommitValue:
+def _value(
+    step: Step, topic_id: bytes, partition: OffsetCommitRequestPartition, expires: int | None
+) -> OffsetCommitValue:
     """O-COMMIT-14."""
     return OffsetCommitValue(
         partition.committed_offset,
         leader_epoch=partition.committed_leader_epoch,
         metadata=partition.committed_metadata or "",
         commit_timestamp=step.at_ms,
-        expire_timestamp=expires,
+        expire_timestamp=NEVER if expires is None else expires,
         topic_id=topic_id,
+        expires_at_minus_one=expires == NEVER,
     )
 
 
 @varies
-def id_to_store(step: Step, topic_id: bytes, expires: int, producer: Producer | None) -> bytes:
+def id_to_store(step: Step, topic_id: bytes, expires: int | None, producer: Producer | None) -> bytes:
     """The topic id is stored with an offset, unless the offset has an expiry time: the version of those records has no
     field for an id (O-COMMIT-14, F-REC-20)."""
-    return topic_id if expires == NEVER else ZERO_ID
+    return topic_id if expires is None else ZERO_ID

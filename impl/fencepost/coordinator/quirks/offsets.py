@@ -37,21 +37,21 @@ def acts_on_what_is_gone(_: Next[GroupDraft | None], step: Step, group_id: str, 
 
 
 @quirk("old_no_topic_ids", of=commit.id_to_store)
-def stores_no_ids(_: Next[bytes], step: Step, topic_id: bytes, expires: int, producer: Producer | None) -> bytes:
+def stores_no_ids(_: Next[bytes], step: Step, topic_id: bytes, expires: int | None, producer: Producer | None) -> bytes:
     """4.0 stores no topic ids (V-02)."""
     return ZERO_ID
 
 
 @quirk("old_transactions_without_topic_ids", of=commit.id_to_store)
 def stores_no_ids_in_transactions(
-    call_next: Next[bytes], step: Step, topic_id: bytes, expires: int, producer: Producer | None
+    call_next: Next[bytes], step: Step, topic_id: bytes, expires: int | None, producer: Producer | None
 ) -> bytes:
     """Before 4.4 offsets of transactions have no topic ids (V-129, O-TXN-12)."""
     return call_next(step, topic_id, expires, producer) if producer is None else ZERO_ID
 
 
 @quirk("fault_expiring_offset_keeps_topic_id", of=commit.id_to_store)
-def keeps_id(_: Next[bytes], step: Step, topic_id: bytes, expires: int, producer: Producer | None) -> bytes:
+def keeps_id(_: Next[bytes], step: Step, topic_id: bytes, expires: int | None, producer: Producer | None) -> bytes:
     """Kafka keeps the id in memory; after a reload, which reads the record, it is gone (O-COMMIT-14, F-REC-20)."""
     return topic_id
 
