@@ -14,14 +14,8 @@ from fencepost.protocol.profiles import INTENDED
 from fencepost_model.explore.interface import successors, visible
 from fencepost_model.system.checking import check_python, explore_entry
 from fencepost_model.system.config import profile_of
-from fencepost_model.system.manifest import (
-    BadManifest,
-    Entry,
-    evaluate,
-    read_definitions,
-    read_manifest,
-    read_problem,
-)
+from fencepost_model.system.constants import evaluate, read_definitions
+from fencepost_model.system.manifest import BadManifest, Entry, read_manifest, read_problem
 
 SPEC = Path(__file__).parents[2] / "spec"
 ENTRIES = [entry for entry in read_manifest(SPEC) if entry.has_model]
@@ -121,7 +115,7 @@ def test_a_line_outside_of_every_section_is_named(tmp_path: Path) -> None:
     entry = read_manifest(SPEC)[0]
     broken = tmp_path / "Broken.cfg"
     broken.write_text("Clients <- Two\nCONSTANTS\n")
-    with pytest.raises(BadManifest, match=r"Broken\.cfg: 'Clients <- Two' comes before"):
+    with pytest.raises(BadManifest, match=r"Broken\.cfg:1: 'Clients <- Two' comes before"):
         read_problem(replace(entry, cfg=broken))
 
 

@@ -33,7 +33,8 @@ from .variables import Makers, each_client, graph_over, under_way, values_in
 VARIABLES: Final = ("group", "log", "unreplicated", "idsUsed", "client", "requests", "replies", "faultsLeft")
 
 
-def _makers(system: ClosedSystem) -> Makers:
+def makers(system: ClosedSystem) -> Makers:
+    """Return how to read each of the specification\'s variables in a state."""
     names, endpoints = system.config.clients, tuple(system.endpoints)
     return {
         "group": ((GROUP,), lambda group: group_value(names, group)),
@@ -49,12 +50,12 @@ def _makers(system: ClosedSystem) -> Makers:
 
 def abstract(system: ClosedSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
     """Return the values of the specification's variables in this state."""
-    return values_in(_makers(system), state)
+    return values_in(makers(system), state)
 
 
 def abstract_graph(system: ClosedSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
     """Return the explored graph over the specification's variables. It needs the transitions."""
-    return graph_over(_makers(system), graph, numbers)
+    return graph_over(makers(system), graph, numbers)
 
 
 def group_value(names: Sequence[str], state: GroupState) -> TlaValue:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +17,20 @@ from ..explore.search import Exploration, Limits, Watch, explore
 from ..tlc.compare import Comparison, compare
 from ..tlc.dump import read_dump
 from ..tlc.run import UNNAMED, TlcRun, run_tlc
+from .cfg import BadConfiguration, UnknownName, read_cfg
+from .changes import Shown
 from .closed import ClosedSystem
 from .consumer.closed import ConsumerSystem
 from .families import family_of, system_of
+from .gather import UnknownProperty
 from .log.closed import LogSystem
 from .manifest import Entry, read_problem
 from .mixed.closed import MixedSystem
 from .mutants import mutated
 from .offsets.closed import OffsetsSystem
+from .user_model import UserModel, is_of_user, missing, read_model
+from .user_properties import UserProperty, added, read_properties
+from .variables import values_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,6 +52,8 @@ class Row:
     violated: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)  #: of the first violation, one line per step
+    steps: list[Shown] = field(default_factory=list)  #: the states of that trace, if the engine has them
+    loop: int | None = None  #: the step at which the loop of a lasso begins
     compared: bool = False  #: the graph was compared with TLC's
     stopped: str = ""
     broken: str = ""
@@ -68,7 +76,17 @@ class Row:
             "compared": self.compared,
             "wrong": self.wrong,
             "trace": self.trace,
+            "loop": self.loop,
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """A system and its exploration. ``raised``: the error of each user property that raised."""
+
+    system: Any
+    found: Exploration
+    raised: dict[str, str]
 
 
 def explore_entry(
@@ -81,30 +99,82 @@ def explore_entry(
     symmetry: bool = False,
 ) -> tuple[ClosedSystem | ConsumerSystem | MixedSystem | LogSystem | OffsetsSystem, Exploration]:
     """Explore a configuration with all its properties, liveness included. ``profile`` overrides its switches."""
-    problem = read_problem(entry)
+    explored = explore_with(
+        entry, profile=profile, limits=limits, watch=watch, transitions=transitions, symmetry=symmetry
+    )
+    return explored.system, explored.found
+
+
+def explore_with(
+    entry: Entry,
+    properties: Sequence[Path] = (),
+    *,
+    profile: Profile | None = None,
+    limits: Limits | None = None,
+    watch: Watch | None = None,
+    transitions: bool = False,
+    symmetry: bool = False,
+) -> Explored:
+    """Explore a configuration, a user's too. ``properties``: files with the user's properties. Raises
+    BadConfiguration, BadManifest."""
+    model = read_model(entry)
+    problem = model.problem
     if profile is not None:
         problem = replace(problem, config=problem.config.with_profile(profile))
     with mutated(*problem.mutants):
-        system = system_of(problem)
+        system, raised = ready(entry, replace(model, problem=problem), properties)
         live = bool(system.properties.leads_to or system.properties.settles)
-        # Symmetry would be unsound for liveness.
-        folded = symmetry and not live
+        # Symmetry would be unsound for liveness, and a user's property may name a client.
+        folded = symmetry and not live and not (model.own or properties)
         found = explore(system, limits=limits, transitions=transitions or live, watch=watch, symmetry=folded)
         if live and found.complete:
             found.violations.extend(check_liveness(found))
-        return system, found
+        return Explored(system, found, raised)
+
+
+def ready(entry: Entry, model: UserModel, properties: Sequence[Path] = ()) -> tuple[Any, dict[str, str]]:
+    """Return the system of a model with all its properties, and where the errors of the user's properties will be kept.
+    Raises BadConfiguration for an unknown property, or if there is none."""
+    family = family_of(model.problem.config)
+    own: list[UserProperty] = [*model.own, *(each for path in properties for each in read_properties(path))]
+    if not (own or model.problem.properties):
+        raise BadConfiguration(
+            f"{entry.cfg}: nothing to check; add INVARIANTS or PROPERTIES, or give --property FILE.py"
+        )
+    try:
+        system = system_of(model.problem)
+    except UnknownProperty as wrong:
+        where = _place_of(entry, wrong.name)
+        raise UnknownName(where, f"property of the {family.name} family", wrong.name, wrong.known) from None
+    more = added(system, family, own)
+    system.properties = more.properties
+    return system, more.raised
+
+
+def _place_of(entry: Entry, name: str) -> str:
+    if entry.cfg.suffix == ".py":
+        return str(entry.cfg)
+    return next((f"{entry.cfg}:{each.line}" for each in read_cfg(entry.cfg).properties if each.text == name), "")
 
 
 def check_python(
-    entry: Entry, *, profile: Profile | None = None, symmetry: bool = False, watch: Watch | None = None
+    entry: Entry,
+    *,
+    properties: Sequence[Path] = (),
+    profile: Profile | None = None,
+    symmetry: bool = False,
+    limits: Limits | None = None,
+    watch: Watch | None = None,
 ) -> Row:
     """Explore with the model.
 
     With a profile other than the configuration's, no particular result is expected: broken properties are only
-    reported. With symmetry, states are classes and their number is not pinned.
+    reported. With symmetry, states are classes and their number is not pinned. ``properties``: files with properties
+    that the user wrote. One that raises gives a broken row with the trace to the state.
     """
     began = time.monotonic()
-    _, found = explore_entry(entry, profile=profile, symmetry=symmetry, watch=watch)
+    explored = explore_with(entry, properties, profile=profile, symmetry=symmetry, limits=limits, watch=watch)
+    found, raised = explored.found, explored.raised
     row = Row(
         entry.name,
         "python",
@@ -114,11 +184,15 @@ def check_python(
         found.generated,
         found.depth,
         time.monotonic() - began,
-        [violation.property for violation in found.violations],
+        [violation.property for violation in found.violations if violation.property not in raised],
     )
     if found.violations:
-        first = found.violations[0]
-        row.trace = describe(first.trace, first.loop)
+        first = next((each for each in found.violations if each.property not in raised), found.violations[0])
+        row.trace, row.loop = describe(first.trace, first.loop), first.loop
+        row.steps = shown_states(explored.system, first.trace)
+    if raised and not row.violated:
+        (row.broken,) = [*raised.values()][:1]
+        return row
     if found.stopped is not None and not found.violations:
         row.stopped = found.stopped
     _judge(
@@ -128,6 +202,12 @@ def check_python(
         pinned=profile is None and not symmetry,
     )
     return row
+
+
+def shown_states(system: Any, trace: Sequence[Step]) -> list[Shown]:
+    """Return a trace of a system as values of the specification's variables."""
+    makers = family_of(system.config).makers(system)
+    return [Shown(step.label or (), values_in(makers, step.state)) for step in trace]
 
 
 def check_spark(
@@ -182,9 +262,10 @@ def check_tlc(entry: Entry, *, workers: int = 1, watch: Callable[[int, int], Non
         dump = Path(scratch) / "graph.dot" if entry.e1 and entry.has_model else None
         # A shortest counter-example needs breadth-first order, which several workers do not keep exactly.
         threads = workers if entry.expected == "holds" else 1
+        module, cfg = _files_for_tlc(entry, Path(scratch)) if is_of_user(entry) else (entry.module, entry.cfg)
         run = run_tlc(
-            entry.module, entry.cfg, workers=threads, deadlock=entry.deadlock, dump=dump, watch=watch,
-            short=entry.short,
+            module, cfg, workers=threads, deadlock=entry.deadlock, dump=dump, watch=watch,
+            short=entry.short, include=(entry.module.parent,),
         )  # fmt: skip
         row = Row(
             entry.name,
@@ -205,9 +286,21 @@ def check_tlc(entry: Entry, *, workers: int = 1, watch: Callable[[int, int], Non
                 row.wrong.append("the graphs of specification and model differ")
                 row.trace = [difference.text() for difference in comparison.differences[:2]]
         elif run.trace:
-            row.trace = _describe_tlc(run)
+            row.trace, row.loop = _describe_tlc(run), run.loop
+            row.steps = [Shown((step.action,) if step.action else (), step.state) for step in run.trace]
     row.seconds = time.monotonic() - began
     return row
+
+
+def _files_for_tlc(entry: Entry, scratch: Path) -> tuple[Path, Path]:
+    """Return the module and a complete configuration for a user's file. Raises BadConfiguration for a Python file."""
+    if entry.cfg.suffix == ".py":
+        raise BadConfiguration(f"{entry.cfg}: TLC reads .cfg files; explore a Python file with --engine python")
+    cfg = scratch / "Own.cfg"
+    rest = missing(read_cfg(entry.cfg), entry.module.parent)
+    cfg.write_text("\n".join([entry.cfg.read_text(encoding="utf-8"), *rest, ""]), encoding="utf-8")
+    beside = entry.cfg.resolve().with_suffix(".tla")
+    return (beside if beside.is_file() else entry.module), cfg
 
 
 def compare_with_model(entry: Entry, dump: Path) -> Comparison:

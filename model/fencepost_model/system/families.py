@@ -27,14 +27,18 @@ from .offsets import closed as offsets_closed
 from .offsets import config as offsets_config
 from .offsets import properties as offsets_properties
 from .problem import Problem
+from .variables import Makers
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
     """A closed system. ``modules``: those of the specification. ``definitions``: those that define the ``operators``
     that configurations assign to constants by name. ``build`` and the other functions take the result of
-    ``from_constants``."""
+    ``from_constants``. ``base``: the configuration whose constants a user's configuration has unless it assigns
+    others. ``makers``: how to read the specification's variables in a state."""
 
+    name: str
+    base: str
     modules: tuple[str, ...]
     definitions: tuple[str, ...]
     operators: tuple[str, ...]
@@ -44,9 +48,12 @@ class Family:
     properties_of: Callable[..., Properties]
     variables: tuple[str, ...]
     abstract_graph: Callable[[Any, Graph, ValueNumbers], LabelledGraph]
+    makers: Callable[[Any], Makers]
 
 
 CLASSIC: Final = Family(
+    name="classic",
+    base="EagerQuiet",
     modules=("MCClassicGroup", "MCMutants"),
     definitions=("MCClassicGroup",),
     operators=("Clients", "MemberIds", "Partitions", "InstanceOf", "Allowed"),
@@ -56,9 +63,12 @@ CLASSIC: Final = Family(
     properties_of=catalogue.properties_of,
     variables=abstraction.VARIABLES,
     abstract_graph=abstraction.abstract_graph,
+    makers=abstraction.makers,
 )
 
 CONSUMER: Final = Family(
+    name="consumer",
+    base="ConsumerQuiet",
     modules=("MCConsumerGroup", "MCConsumerMutants"),
     definitions=("MCConsumerGroup",),
     operators=("Clients", "MemberIds", "Partitions", "InstanceOf", "NewInstanceOf", "Allowed"),
@@ -68,9 +78,12 @@ CONSUMER: Final = Family(
     properties_of=consumer_catalogue.properties_of,
     variables=consumer_abstraction.VARIABLES,
     abstract_graph=consumer_abstraction.abstract_graph,
+    makers=consumer_abstraction.makers,
 )
 
 MIXED: Final = Family(
+    name="mixed",
+    base="MixedQuiet",
     modules=("MCMixedGroup", "MCMixedMutants"),
     definitions=("MixedTypes", "MCMixedGroup"),
     operators=("Clients", "MemberIds", "Partitions", "InstanceOf", "StartsAs", "Allowed"),
@@ -80,9 +93,12 @@ MIXED: Final = Family(
     properties_of=mixed_catalogue.properties_of,
     variables=mixed_abstraction.VARIABLES,
     abstract_graph=mixed_abstraction.abstract_graph,
+    makers=mixed_abstraction.makers,
 )
 
 LOG: Final = Family(
+    name="log",
+    base="LogQuiet",
     modules=("MCGroupLog", "MCGroupLogMutants"),
     definitions=("MCGroupLog",),
     operators=("Brokers", "Keys", "Values", "Allowed"),
@@ -92,9 +108,12 @@ LOG: Final = Family(
     properties_of=log_properties.properties_of,
     variables=log_abstraction.VARIABLES,
     abstract_graph=log_abstraction.abstract_graph,
+    makers=log_abstraction.makers,
 )
 
 OFFSETS: Final = Family(
+    name="offsets",
+    base="OffsetsQuiet",
     modules=("MCOffsets", "MCOffsetMutants"),
     definitions=("MCOffsets",),
     operators=("Holders", "Parts", "PlainCommitters", "TransactionalCommitters", "Decisions", "Allowed"),
@@ -104,6 +123,7 @@ OFFSETS: Final = Family(
     properties_of=offsets_properties.properties_of,
     variables=offsets_abstraction.VARIABLES,
     abstract_graph=offsets_abstraction.abstract_graph,
+    makers=offsets_abstraction.makers,
 )
 
 FAMILIES: Final = (CLASSIC, CONSUMER, MIXED, LOG, OFFSETS)
@@ -128,3 +148,11 @@ def system_of(problem: Problem) -> Any:
     system = family.build(problem.config)
     system.properties = family.properties_of(system, problem.properties, fair=problem.fair)
     return system
+
+
+def family_named(name: str) -> Family:
+    """Return the family of that name, or of that module. Raises KeyError."""
+    for family in FAMILIES:
+        if name == family.name:
+            return family
+    return family_of_module(name)

@@ -11,15 +11,24 @@ Part: TypeAlias = Invariant | StepInvariant | LeadsTo | Settles
 SystemT = TypeVar("SystemT")
 
 
+class UnknownProperty(ValueError):
+    """There is no property of that name; ``known`` are all names."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(f"unknown property {name}; known: {', '.join(known)}")
+        self.name, self.known = name, known
+
+
 def gather(
     system: SystemT,
     names: Sequence[str],
     catalogue: Mapping[str, Callable[[SystemT], Iterable[Part]]],
     fairness: tuple[Fairness, ...],
 ) -> Properties:
-    """Return all parts of the named properties. Raises ValueError for a name that is not in the catalogue."""
-    if unknown := [name for name in names if name not in catalogue]:
-        raise ValueError(f"unknown property {', '.join(unknown)}; known: {', '.join(catalogue)}")
+    """Return all parts of the named properties. Raises UnknownProperty for a name that is not in the catalogue."""
+    for name in names:
+        if name not in catalogue:
+            raise UnknownProperty(name, tuple(catalogue))
     parts = [part for name in names for part in catalogue[name](system)]
     return Properties(
         invariants=tuple(part for part in parts if isinstance(part, Invariant)),

@@ -1,22 +1,19 @@
 """The configurations of ``spec/manifest.json``, read for the model: constants, properties, expected result.
 
-A TLC configuration assigns constants by name to operators of the module (``Clients <- TwoClients``). Those operators
-are plain values, unions of them, or a function of the clients; this module understands no other TLA+. An assignment
-that replaces an operator of the protocol itself is a mutant.
+``cfg`` reads the files, and ``constants`` the values that they assign.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from ..tlc.values import ParseError, parse
+from ..tlc.values import ParseError
+from .cfg import BadConfiguration, read_cfg
+from .constants import definitions_of, problem_of
 from .families import FAMILIES, family_of_module
-from .mutants import MUTANTS
 from .problem import Problem
 
 
@@ -94,68 +91,9 @@ def read_manifest(spec: Path) -> list[Entry]:
 def read_problem(entry: Entry) -> Problem:
     """Return the closed system of a configuration. Raises BadManifest."""
     try:
-        return _problem(entry)
+        family = family_of_module(entry.module.stem)
+        return problem_of(read_cfg(entry.cfg), family, definitions_of(family, entry.module.parent))
+    except BadConfiguration as reason:
+        raise BadManifest(str(reason)) from reason
     except (OSError, KeyError, ParseError) as reason:
         raise BadManifest(f"{entry.cfg}: {type(reason).__name__}: {reason}") from reason
-
-
-_SECTIONS: Final = ("SPECIFICATION", "CONSTANTS", "CONSTANT", "INVARIANTS", "INVARIANT", "PROPERTIES", "PROPERTY")
-
-
-def _problem(entry: Entry) -> Problem:
-    section = ""
-    found: dict[str, list[str]] = {name: [] for name in _SECTIONS}
-    for line in entry.cfg.read_text(encoding="utf-8").splitlines():
-        words = line.split("\\*")[0].strip()
-        if not words:
-            continue
-        head, _, rest = words.partition(" ")
-        if head in _SECTIONS:
-            section, words = head, rest.strip()
-        if words and not section:
-            raise BadManifest(f"{entry.cfg}: {words!r} comes before any of {', '.join(_SECTIONS)}")
-        if words:
-            found[section].append(words)
-    family = family_of_module(entry.module.stem)
-    definitions: dict[str, str] = {}
-    for module in family.definitions:
-        definitions |= read_definitions(entry.module.with_name(f"{module}.tla"))
-    constants: dict[str, Any] = {}
-    mutants: list[str] = []
-    for assignment in (*found["CONSTANTS"], *found["CONSTANT"]):
-        name, arrow, value = re.sub(r"<- *\[\w+\]", "<-", assignment).split()  # of an instance of that module
-        if (mutant := f"{name} {arrow} {value}") in MUTANTS:
-            mutants.append(mutant)
-        elif arrow == "<-":
-            constants[name] = value
-        else:
-            constants[name] = parse(value)
-    clients = evaluate(definitions[constants["Clients"]], definitions) if "Clients" in constants else ()
-    for name in family.operators:
-        constants[name] = evaluate(definitions[constants[name]], definitions, clients)
-    names = (*found["INVARIANTS"], *found["INVARIANT"], *found["PROPERTIES"], *found["PROPERTY"])
-    return Problem(family.from_constants(constants), names, found["SPECIFICATION"] == ["FairSpec"], tuple(mutants))
-
-
-def read_definitions(module: Path) -> dict[str, str]:
-    """Return the definitions of a module, name to text without comments."""
-    text = re.sub(r"\\\*[^\n]*|\(\*.*?\*\)", "", module.read_text(encoding="utf-8"), flags=re.DOTALL)
-    parts = re.split(r"^(\w+)\s*==", text, flags=re.MULTILINE)
-    return {name: " ".join(body.split()) for name, body in zip(parts[1::2], parts[2::2], strict=True)}
-
-
-_FUNCTION: Final = re.compile(r'\[c \\in Clients \|-> (?:IF c = ("\w*") THEN (.+) ELSE )?(.+)\]')
-
-
-def evaluate(text: str, definitions: Mapping[str, str], clients: Iterable[str] = ()) -> Any:
-    """Evaluate a value, a name, a union of those, or a function of the clients. Raises ParseError for anything else."""
-    text = re.split(r"\s-{4,}|\s={4,}", text)[0].strip()
-    if "\\cup" in text:
-        return frozenset[Any]().union(*(evaluate(part.strip(), definitions) for part in text.split("\\cup")))
-    if text in definitions:
-        return evaluate(definitions[text], definitions, clients)
-    match = _FUNCTION.fullmatch(text)
-    if match is None:
-        return parse(text)
-    chosen, then, otherwise = match.groups()
-    return {client: evaluate(then if f'"{client}"' == chosen else otherwise, definitions) for client in clients}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from .config import Config
 from .consumer.config import ConsumerConfig
 from .log.config import LogConfig
+from .mixed.config import MixedConfig
 from .offsets.config import OffsetsConfig
 
 
@@ -14,7 +15,7 @@ from .offsets.config import OffsetsConfig
 class Problem:
     """The contents of a TLC configuration: a system, the names of properties, fairness, mutants."""
 
-    config: Config | ConsumerConfig | LogConfig | OffsetsConfig
+    config: Config | ConsumerConfig | MixedConfig | LogConfig | OffsetsConfig
     properties: tuple[str, ...]
     fair: bool
     mutants: tuple[str, ...]

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any, NoReturn, TypeAlias
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import PROFILES
-from fencepost_model.system.checking import Row, check_python, check_spark, check_tlc
+from fencepost_model.explore.search import Limits
+from fencepost_model.system.cfg import BadConfiguration, UnknownName
+from fencepost_model.system.checking import Row, check_python, check_spark, check_tlc, ready
 from fencepost_model.system.manifest import BadManifest, Entry, read_manifest, read_problem
+from fencepost_model.system.user_model import read_model, user_entry
 from fencepost_model.tlc.run import TlcBroke, TlcMissing
 
 from ...common import repository
@@ -27,6 +33,7 @@ from ...common.processes import worker_processes
 from ...judge.verdict import Tally, Verdict
 from ...show.console import Meter, Result, finish, progress
 from ...show.report.checked import catalogue, entry_as_json, row_as_json, table, unsettled, verdict_of
+from ...show.report.counter_example import as_html, as_itf, steps_as_text
 from ..cluster import needs
 from ..cluster.place import Place
 from ..cluster.session import started
@@ -34,6 +41,10 @@ from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
 #: The reason that stands for an exploration ended by Ctrl-C.
 INTERRUPTED = "interrupted"
+
+
+#: so many names are listed in an error; of more, only the most similar
+_FEW = 30
 
 
 #: receives two figures of an exploration's progress
@@ -50,6 +61,12 @@ def check(  # noqa: PLR0917
     configs: Annotated[
         list[str] | None, typer.Argument(help="names from spec/manifest.json; default: all of --size")
     ] = None,
+    own: Annotated[
+        list[Path] | None, typer.Option("--config", help="your model: a TLC configuration, or a Python file")
+    ] = None,
+    properties: Annotated[
+        list[Path] | None, typer.Option("--property", help="a Python file with your properties")
+    ] = None,
     engine: Annotated[Engine, typer.Option(help="what explores the graphs")] = Engine.python,
     profile: Annotated[
         str | None, typer.Option(help="explore with this profile's switches instead of those of each configuration")
@@ -59,6 +76,12 @@ def check(  # noqa: PLR0917
     wait: Wait = USUAL_WAIT,
     workers: Annotated[int, typer.Option(min=0, help="cores to use; 0: all")] = 0,
     size: Annotated[str, typer.Option(help="largest size of configuration: small, medium or large")] = "small",
+    limit: Annotated[int, typer.Option("--limit-states", min=1, help="stop a configuration above so many states")] = (
+        Limits().states
+    ),
+    states: Annotated[bool, typer.Option("--states", help="show whole states of counter-examples")] = False,
+    itf: Annotated[Path | None, typer.Option(help="write the counter-example in ITF, for one configuration")] = None,
+    html: Annotated[Path | None, typer.Option(help="write a page with the counter-examples")] = None,
     symmetry: Annotated[bool, typer.Option("--symmetry", help="merge states that differ only in names")] = False,
     each: Annotated[
         bool, typer.Option("--each", help="print a row for each configuration, however many there are")
@@ -70,14 +93,16 @@ def check(  # noqa: PLR0917
     if list_only:
         _list(select(configs or [], size, engine) if configs else able_to(engine), as_json=as_json)
     place = place_for(engine, master, conf, workers, wait)
-    entries = select(configs or [], size, engine)
+    entries = [] if own and not configs else select(configs or [], size, engine)
+    entries += user_entries(own or [], properties or [], entries, engine)
     chosen = named_profile(profile)
     if chosen is not None and engine is not Engine.python:
         raise CannotRun("--profile needs --engine python: the other engines cannot change a configuration's switches")
     cores = workers or os.cpu_count() or 1
     rows: list[Row] = []
     with progress("checking", len(entries)) as meter, interruptible() as cut:
-        explorer = partial(explored, profile=chosen, symmetry=symmetry)
+        limits = Limits(states=limit)
+        explorer = partial(explored, properties=properties or (), profile=chosen, symmetry=symmetry, limits=limits)
         work: Iterable[Row]
         if engine is Engine.python:
             work = explore_all(entries, explorer, cores, meter)
@@ -93,18 +118,20 @@ def check(  # noqa: PLR0917
         "transitions": sum(row.transitions for row in rows),
         "graphs_compared": sum(row.compared for row in rows),
     }
+    named = bool(configs or own)
+    write(rows, itf, html)
     result = Result(
         "check",
         Tally.of(verdict_of(row) for row in rows),
         counts,
-        {"engine": engine.value, "configurations": [row_as_json(row) for row in rows]},
+        {"engine": engine.value, "configurations": [row_as_json(row, states=states) for row in rows]},
         things="configurations",
         unsettled=[unsettled(row) for row in rows if verdict_of(row) in (Verdict.UNDECIDED, Verdict.BROKEN)],
         stopped=cut.reason(f"{len(rows)} of {counted(len(entries), 'configurations')} checked"),
     )
     if not as_json:
-        explain(rows, named=bool(configs))
-    shown = table(rows, {entry.name: entry for entry in entries}, each=each or bool(configs))
+        explain(rows, named=named, states=states)
+    shown = table(rows, {entry.name: entry for entry in entries}, each=each or named)
     finish(result, as_json=as_json, table=shown)
 
 
@@ -146,6 +173,23 @@ def select(names: list[str], size: str, engine: Engine) -> list[Entry]:
     return [known[name] for name in dict.fromkeys(names)]
 
 
+def user_entries(own: list[Path], properties: list[Path], others: list[Entry], engine: Engine) -> list[Entry]:
+    """Return the entries of the user's files, and check these before anything is explored. Raises CannotRun."""
+    if (own and engine is Engine.spark) or (properties and engine is not Engine.python):
+        raise CannotRun(f"--engine {engine.value} explores no {'--property' if properties else '--config'} file")
+    try:
+        entries = [user_entry(path, repository.root() / "spec") for path in dict.fromkeys(own)]
+        for entry in [*entries, *(others if properties else [])]:
+            ready(entry, read_model(entry), properties)
+    except UnknownName as wrong:
+        few = len(wrong.known) <= _FEW
+        known = f"there are {', '.join(wrong.known)}" if few else "docs/own-models.md says where all are"
+        raise CannotRun(f"{wrong.where}: {unknown(wrong.kind, wrong.name, wrong.known, known)}") from None
+    except (BadConfiguration, BadManifest) as reason:
+        raise CannotRun(str(reason)) from None
+    return entries
+
+
 def named_profile(name: str | None) -> Profile | None:
     if name is not None and name not in PROFILES:
         raise CannotRun(unknown("profile", name, PROFILES, f"there are {', '.join(PROFILES)}"))
@@ -156,7 +200,7 @@ def run(work: Iterable[Row]) -> Iterator[Row]:
     """Yield the rows of an engine as they come. Raises CannotRun for a missing component."""
     try:
         yield from work
-    except (TlcMissing, BadManifest) as reason:
+    except (TlcMissing, BadManifest, BadConfiguration) as reason:
         raise CannotRun(str(reason)) from reason
 
 
@@ -165,7 +209,7 @@ def attempt(explore: Callable[..., Row], entry: Entry, engine: Engine, **options
     every configuration: ``TlcMissing``, ``BadManifest``, ``CannotRun``."""
     try:
         return explore(entry, **options)
-    except (TlcMissing, BadManifest, CannotRun):
+    except (TlcMissing, BadManifest, BadConfiguration, CannotRun):
         raise
     except Exception as raised:
         why = str(raised) if isinstance(raised, TlcBroke) else f"{type(raised).__name__}: {raised}"
@@ -240,11 +284,23 @@ def explore_all(entries: list[Entry], explorer: Callable[..., Row], cores: int, 
             yield done.result()
 
 
-def explain(rows: list[Row], *, named: bool) -> None:
-    """Print the traces of unexpected results, and of configurations requested by name."""
+def write(rows: list[Row], itf: Path | None, html: Path | None) -> None:
+    """Write the counter-examples to these files. Raises CannotRun if an ITF file would have none or several."""
+    told = [row for row in rows if row.steps]
+    if html is not None:
+        html.write_text(as_html(told), encoding="utf-8")
+    if itf is not None:
+        if len(told) != 1:
+            raise CannotRun(f"{itf}: an ITF file has one counter-example, but there are {len(told)}")
+        itf.write_text(json.dumps(as_itf(told[0]), ensure_ascii=False, indent=1), encoding="utf-8")
+
+
+def explain(rows: list[Row], *, named: bool, states: bool) -> None:
+    """Print the counter-examples of unexpected results, and of configurations requested by name."""
     console = Console()
     for row in rows:
         if row.trace and (named or not row.as_expected):
-            console.print(f"[bold]{row.name}[/]: {', '.join(row.violated) or '; '.join(row.wrong)}", highlight=False)
-            for number, line in enumerate(row.trace):
-                console.print(f"  {number:>3}  {line}", highlight=False, markup=False)
+            why = ", ".join(row.violated) or "; ".join(row.wrong) or row.broken
+            console.print(f"[bold]{escape(row.name)}[/]: {escape(why)}", highlight=False)
+            for line in steps_as_text(row, states=states):
+                console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)

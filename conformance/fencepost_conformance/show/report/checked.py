@@ -12,6 +12,7 @@ from fencepost_model.system.manifest import Entry
 
 from ...judge.verdict import Unsettled, Verdict
 from ..listing import Listing
+from .counter_example import steps_as_json
 
 #: more rows than this are summed up, unless each is requested
 MOST = 20
@@ -50,10 +51,11 @@ def why(row: Row) -> str:
     return "; ".join(row.wrong) or row.broken or f"stopped early: {row.stopped}"
 
 
-def row_as_json(row: Row) -> dict[str, object]:
-    """Return the row as JSON data."""
+def row_as_json(row: Row, *, states: bool = False) -> dict[str, object]:
+    """Return the row as JSON data. ``states``: each step of a counter-example has the whole state."""
     told = row.as_json()
-    return {"name": told.pop("name"), "verdict": verdict_of(row), **told}
+    steps = {"steps": steps_as_json(row.steps, states=states)} if row.steps else {}
+    return {"name": told.pop("name"), "verdict": verdict_of(row), **told, **steps}
 
 
 def unsettled(row: Row) -> Unsettled:

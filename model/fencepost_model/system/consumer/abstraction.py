@@ -24,7 +24,8 @@ VARIABLES: Final = (
 )
 
 
-def _makers(system: ConsumerSystem) -> Makers:
+def makers(system: ConsumerSystem) -> Makers:
+    """Return how to read each of the specification\'s variables in a state."""
     names, endpoints = system.config.clients, tuple(system.endpoints)
     return {
         "group": ((GROUP,), group_value),
@@ -41,12 +42,12 @@ def _makers(system: ConsumerSystem) -> Makers:
 
 def abstract(system: ConsumerSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
     """Return the values of the specification's variables in this state."""
-    return values_in(_makers(system), state)
+    return values_in(makers(system), state)
 
 
 def abstract_graph(system: ConsumerSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
     """Return the explored graph over the specification's variables. It needs the transitions."""
-    return graph_over(_makers(system), graph, numbers)
+    return graph_over(makers(system), graph, numbers)
 
 
 def member_value(member: Member) -> TlaValue:

@@ -25,7 +25,8 @@ VARIABLES: Final = (
 )
 
 
-def _makers(system: LogSystem) -> Makers:
+def makers(system: LogSystem) -> Makers:
+    """Return how to read each of the specification\'s variables in a state."""
     config, brokers = system.config, tuple(system.numbers)
     cluster = (system.cluster,)
 
@@ -66,9 +67,9 @@ def _makers(system: LogSystem) -> Makers:
 
 def abstract(system: LogSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
     """Return the values of the specification's variables in this state."""
-    return values_in(_makers(system), state)
+    return values_in(makers(system), state)
 
 
 def abstract_graph(system: LogSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
     """Return the explored graph over the specification's variables. It needs the transitions."""
-    return graph_over(_makers(system), graph, numbers)
+    return graph_over(makers(system), graph, numbers)

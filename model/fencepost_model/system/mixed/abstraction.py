@@ -38,7 +38,8 @@ _NO_CLASSIC_GROUP: Final = GroupState(Group())
 _NO_CONSUMER_GROUP: Final = consumer_state.Group()
 
 
-def _makers(system: MixedSystem) -> Makers:
+def makers(system: MixedSystem) -> Makers:
+    """Return how to read each of the specification\'s variables in a state."""
     names, endpoints = system.config.clients, tuple(system.endpoints)
     translation = Translation(system.config.partitions)
     return {
@@ -55,12 +56,12 @@ def _makers(system: MixedSystem) -> Makers:
 
 def abstract(system: MixedSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
     """Return the values of the specification's variables in this state."""
-    return values_in(_makers(system), state)
+    return values_in(makers(system), state)
 
 
 def abstract_graph(system: MixedSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
     """Return the explored graph over the specification's variables. It needs the transitions."""
-    return graph_over(_makers(system), graph, numbers)
+    return graph_over(makers(system), graph, numbers)
 
 
 def group_value(names: tuple[str, ...], translation: Translation, memory: Memory) -> TlaValue:

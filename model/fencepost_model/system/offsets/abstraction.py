@@ -103,7 +103,8 @@ class _Values:
         )
 
 
-def _makers(system: OffsetsSystem) -> Makers:
+def makers(system: OffsetsSystem) -> Makers:
+    """Return how to read each of the specification\'s variables in a state."""
     values, endpoints, holders = _Values(system.config), tuple(system.endpoints), system.config.holders
     return {
         "epoch": ((DECISION,), lambda decision: decision.epoch),
@@ -122,9 +123,9 @@ def _makers(system: OffsetsSystem) -> Makers:
 
 def abstract(system: OffsetsSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
     """Return the values of the specification's variables in this state."""
-    return values_in(_makers(system), state)
+    return values_in(makers(system), state)
 
 
 def abstract_graph(system: OffsetsSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
     """Return the explored graph over the specification's variables. It needs the transitions."""
-    return graph_over(_makers(system), graph, numbers)
+    return graph_over(makers(system), graph, numbers)
