@@ -9,12 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupHeartbeatRequest
+from fencepost.protocol.consumer_messages import (
+    JOIN_EPOCH,
+    LEAVE_EPOCH,
+    STATIC_LEAVE_EPOCH,
+    ConsumerGroupDescribeRequest,
+    ConsumerGroupHeartbeatRequest,
+)
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
+from fencepost.protocol.settings import Settings
 
-from .consumer import validation
 from .kernel.state import CoordinatorState, not_serving
 
 #: From this version on SyncGroup must contain protocol type and protocol name (C-SYNC-01).
@@ -69,11 +75,11 @@ def of_consumer_heartbeat(
     state: CoordinatorState, request: Request, body: ConsumerGroupHeartbeatRequest
 ) -> CheckFailed | None:
     """ConsumerGroupHeartbeat: authorization, a running coordinator, and the fields (M-VAL-01…15)."""
-    error = validation.unauthorized(request, body, state.settings)
+    error = unauthorized(request, body, state.settings)
     if error is None and not state.running:
         error = ErrorCode.COORDINATOR_NOT_AVAILABLE  # M-VAL-03
     if error is None and state.rules.fields_checked_first:  # by any coordinator, whether it leads or not (M-VAL-04)
-        error = validation.invalid(request.version, body, state.settings)
+        error = invalid(request.version, body, state.settings)
     return _is_served(state) if error is None else CheckFailed(error)
 
 
@@ -101,3 +107,53 @@ def of_offsets(state: CoordinatorState, request: Request, body: object) -> Check
 def _is_served(state: CoordinatorState) -> CheckFailed | None:
     error = not_serving(state)
     return None if error is None else CheckFailed(error)
+
+
+#: From this version on the client generates the member id (G-WIRE-40).
+MEMBER_ID_GIVEN_SINCE = 1
+
+
+def unauthorized(request: Request, body: ConsumerGroupHeartbeatRequest, settings: Settings) -> ErrorCode | None:
+    """The error if the caller may not do this to the group and its topics (M-VAL-01, M-VAL-02)."""
+    if not settings.consumer_protocol_enabled:  # X-ROLL-01
+        return ErrorCode.UNSUPPORTED_VERSION
+    if body.group_id in request.denied:
+        return ErrorCode.GROUP_AUTHORIZATION_FAILED
+    if not request.denied_topics.isdisjoint(body.subscribed_topic_names or ()):
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    return None
+
+
+def invalid(version: int, body: ConsumerGroupHeartbeatRequest, settings: Settings) -> ErrorCode | None:
+    """The error of a heartbeat's own fields, the first that applies (M-VAL-05…07, M-VAL-09…15, in the order of the
+    rows). So no dynamic member leaves with epoch −2 (M-LEAVE-06)."""
+    epoch = body.member_epoch
+    needs_id = version >= MEMBER_ID_GIVEN_SINCE or epoch > 0 or epoch == LEAVE_EPOCH
+    if (
+        (needs_id and _blank(body.member_id))
+        or _blank(body.group_id)
+        or (body.instance_id is not None and _blank(body.instance_id))
+        or (body.rack_id is not None and _blank(body.rack_id))
+        or (epoch == JOIN_EPOCH and _incomplete(body))
+        or (epoch == STATIC_LEAVE_EPOCH and body.instance_id is None)  # M-VAL-13
+        or epoch < STATIC_LEAVE_EPOCH
+    ):
+        return ErrorCode.INVALID_REQUEST
+    if body.server_assignor is not None and body.server_assignor not in settings.group_consumer_assignors:
+        return ErrorCode.UNSUPPORTED_ASSIGNOR
+    return None
+
+
+def _incomplete(body: ConsumerGroupHeartbeatRequest) -> bool:
+    """M-VAL-10…12."""
+    return (
+        body.rebalance_timeout_ms == -1
+        or body.topic_partitions is None
+        or len(body.topic_partitions) > 0
+        or (body.subscribed_topic_names is None and body.subscribed_topic_regex is None)
+    )
+
+
+def _blank(text: str) -> bool:
+    """As with Java's ``trim``: characters up to the space are removed."""
+    return all(character <= " " for character in text)

@@ -30,14 +30,13 @@ from fencepost.protocol.offset_messages import (
 from fencepost.quirks import varies
 
 from . import checks
-from .admin import delete, expire, list_groups
-from .classic import describe, expiry
+from .admin import delete, describe_consumer_groups, describe_groups, expire, list_groups
+from .classic import expiry
 from .classic import heartbeat as classic_heartbeat
 from .classic import join as classic_join
 from .classic import leave as classic_leave
 from .classic import sync as classic_sync
 from .classic.join import Predecessor
-from .consumer import describe as consumer_describe
 from .consumer import timers
 from .consumer.group import find_consumer_group
 from .consumer.records import removed_group
@@ -126,11 +125,11 @@ APIS: dict[type, Api] = {
     SyncGroupRequest: Api(checks.of_sync, sync),
     HeartbeatRequest: Api(checks.of_one_group, heartbeat),
     LeaveGroupRequest: Api(checks.of_one_group, leave),
-    DescribeGroupsRequest: Api(checks.of_several_groups, describe.describe),
+    DescribeGroupsRequest: Api(checks.of_several_groups, describe_groups),
     ListGroupsRequest: Api(checks.of_several_groups, list_groups),
     DeleteGroupsRequest: Api(checks.of_several_groups, delete),
     ConsumerGroupHeartbeatRequest: Api(checks.of_consumer_heartbeat, consumer_group_heartbeat),
-    ConsumerGroupDescribeRequest: Api(checks.of_consumer_describe, consumer_describe.describe),
+    ConsumerGroupDescribeRequest: Api(checks.of_consumer_describe, describe_consumer_groups),
     OffsetCommitRequest: Api(checks.of_offsets, commit.commit),
     OffsetFetchRequest: Api(checks.of_offsets, fetch.fetch),
     OffsetDeleteRequest: Api(checks.of_offsets, deletion.delete),

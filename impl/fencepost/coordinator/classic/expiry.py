@@ -5,11 +5,10 @@ from __future__ import annotations
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupResponse
-from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
+from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason, identities
 from fencepost.protocol.view import GroupState
 
 from ..kernel import operations
-from ..kernel.causes import identities
 from ..kernel.errors import InternalError
 from ..kernel.step import Step
 from ..kernel.timers import Armed

@@ -9,12 +9,11 @@ from typing import Final, NamedTuple
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
-from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
+from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason, identities
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 
 from ..kernel import operations
-from ..kernel.causes import identities
 from ..kernel.errors import InternalError, append_error
 from ..kernel.persistent import with_element, without_element
 from ..kernel.replies import error_response

@@ -8,11 +8,10 @@ from collections.abc import Iterable
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import JoinGroupMember, JoinGroupRequest, JoinGroupResponse, Protocol
-from fencepost.protocol.rebalances import MemberIdentity
+from fencepost.protocol.rebalances import MemberIdentity, identities
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
-from ..kernel.causes import identities
 from ..kernel.errors import InternalError
 from ..kernel.persistent import without_element
 from ..kernel.step import Step

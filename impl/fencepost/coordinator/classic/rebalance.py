@@ -28,10 +28,10 @@ from fencepost.protocol.rebalances import (
     RebalanceCause,
     RebalanceEnded,
     RebalanceStarted,
+    identities,
 )
 from fencepost.protocol.view import GroupState
 
-from ..kernel.causes import identities
 from ..kernel.persistent import frozen_set
 from ..kernel.state import next_epoch
 from ..kernel.step import Step

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, Protocol, SyncGroupResponse
-from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
+from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason, identities
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
 from ..kernel import operations
-from ..kernel.causes import identities
 from ..kernel.errors import InternalError, append_error
 from ..kernel.persistent import with_element, without_element
 from ..kernel.state import Operation

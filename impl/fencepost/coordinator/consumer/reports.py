@@ -13,12 +13,12 @@ from fencepost.protocol.rebalances import (
     RebalanceEnded,
     RebalanceReason,
     RebalanceStarted,
+    identities,
 )
 
-from ..kernel.causes import identities
-from ..kernel.group_configs import consumer_session_timeout
 from ..kernel.step import Step
 from .group import ConsumerGroup, ConsumerMember, find_consumer_group
+from .timers import consumer_session_timeout
 
 _EXPIRED = {
     TimerKind.CONSUMER_SESSION: RebalanceReason.SESSION_EXPIRED,

@@ -1,4 +1,4 @@
-"""Write operations that wait for the log (11.2).
+"""Write operations, which wait for the log, and reads, which see it as of the high watermark (11.2).
 
 Every request except Describe and List is a write operation, also when it writes nothing. Its records are in memory and
 in the log at once, visible to every later operation (F-RT-06). The operation stays *open* until its records are
@@ -24,7 +24,9 @@ else to the callback, which still runs later.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
@@ -32,8 +34,9 @@ from fencepost.protocol.messages import ResponseBody
 from fencepost.quirks import varies
 
 from .errors import operation_error
+from .persistent import edit
 from .replies import error_response
-from .state import Callback, Operation
+from .state import Callback, Entry, Group, Operation
 from .step import Step
 
 
@@ -182,3 +185,34 @@ def _callback(operation: Operation) -> AppendCallback | None:
     callback = operation.callback
     assert callback is None or isinstance(callback, AppendCallback)
     return callback
+
+
+Row = TypeVar("Row")
+
+
+def committed_groups(step: Step) -> Mapping[str, Group]:
+    """The groups by their id, as reads see them: as of the high watermark (F-RT-11, C-ADM-08)."""
+    if not step.memory.changes:
+        return step.memory.groups
+    groups = edit(step.memory.groups)
+    for change in reversed(step.memory.changes):
+        if change.before is None:
+            groups.pop(change.group_id, None)
+        else:
+            groups[change.group_id] = change.before
+    return groups
+
+
+def committed_group(step: Step, name: str) -> Group | None:
+    """The group of this name as of the high watermark, None if there is none. The versions in between are the
+    ``before`` of the changes that are not replicated yet."""
+    for change in step.memory.changes:
+        if change.group_id == name:
+            return change.before
+    return step.memory.groups.get(name)
+
+
+@varies
+def visible_rows(step: Step, rows: Mapping[Entry, Row]) -> tuple[Row, ...]:
+    """The rows that a read of a whole map returns: each entry once (C-ADM-05). ``rows``: the row of each entry."""
+    return tuple(rows.values())

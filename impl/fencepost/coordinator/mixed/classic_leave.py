@@ -5,12 +5,12 @@ from __future__ import annotations
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import LeaveGroupMember, LeaveGroupMemberResponse, LeaveGroupRequest
+from fencepost.protocol.rebalances import identities
 
 from ..classic.leave import cause_of
 from ..consumer.group import ConsumerGroup, ConsumerMember
 from ..consumer.members import static_member
 from ..kernel import operations
-from ..kernel.causes import identities
 from ..kernel.errors import InternalError, Rejected
 from ..kernel.replies import error_response, leave_response
 from ..kernel.step import Step

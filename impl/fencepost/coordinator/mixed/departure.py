@@ -12,13 +12,12 @@ from fencepost.protocol.consumer_messages import (
 )
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKey, TimerKind
-from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
+from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason, identities
 
 from ..consumer import departure, members, records, reports, timers
 from ..consumer.consumer_appliers import write_records
 from ..consumer.group import NOTHING, ConsumerGroup, ConsumerMember, find_consumer_group, held
 from ..kernel import operations
-from ..kernel.causes import identities
 from ..kernel.errors import InternalError, Rejected
 from ..kernel.step import Step
 from . import downgrade

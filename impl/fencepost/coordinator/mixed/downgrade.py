@@ -14,7 +14,7 @@ from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupResponse
-from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason
+from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason, identities
 from fencepost.protocol.records import Record
 from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
@@ -29,7 +29,6 @@ from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
 from ..consumer.reconcile import Reconciled, maybe_reconcile
 from ..consumer.target import stored_target
 from ..kernel import operations
-from ..kernel.causes import identities
 from ..kernel.errors import Rejected
 from ..kernel.step import Step
 from .callbacks import ClassicJoined

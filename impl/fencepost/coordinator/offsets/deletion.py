@@ -21,6 +21,7 @@ from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
 from ..classic.group import ClassicGroup
+from ..groups import topics_of
 from ..kernel import operations
 from ..kernel.state import not_serving
 from ..kernel.step import Step
@@ -28,7 +29,6 @@ from ..kernel.stored_offsets import ByPartition, GroupOffsets
 from ..kernel.topics import TopicImage
 from . import access
 from .admission import Results, merged
-from .subscription import topics_of
 
 
 def delete(step: Step, request: Request, body: OffsetDeleteRequest) -> None:

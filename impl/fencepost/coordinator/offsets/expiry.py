@@ -13,14 +13,12 @@ from fencepost.protocol.offset_records import OffsetCommitValue
 from fencepost.protocol.view import GroupState
 
 from ..classic.group import ClassicGroup
-from ..consumer.group import ConsumerGroup
-from ..groups import known
+from ..groups import is_empty, known_topics, topics_of
 from ..kernel import operations
 from ..kernel.operations import AppendCallback
 from ..kernel.state import Group, Operation
 from ..kernel.step import Step
 from . import access
-from .subscription import known_topics, topics_of
 
 #: One timer for the whole coordinator.
 KEY: Final = TimerKey(TimerKind.EXPIRY)
@@ -101,9 +99,3 @@ def _is_stable_of_known_topics(group: ClassicGroup) -> bool:
     """O-EXP-03."""
     stable = group.state is GroupState.STABLE and group.protocol_type == PROTOCOL_TYPE
     return stable and known_topics(group) is not None  # O-EXP-03
-
-
-def is_empty(group: Group) -> bool:
-    """Whether a group has no members; ids that were only handed out do not count (O-EXP-21)."""
-    group = known(group)
-    return not group.members if isinstance(group, ConsumerGroup) else group.state is GroupState.EMPTY

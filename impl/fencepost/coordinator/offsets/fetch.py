@@ -20,7 +20,7 @@ from fencepost.protocol.offset_messages import (
     OffsetFetchResponseTopic,
 )
 
-from ..kernel import operations, reads
+from ..kernel import operations
 from ..kernel.errors import Rejected, operation_error
 from ..kernel.operations import AppendCallback
 from ..kernel.replies import fetch_error_response
@@ -146,7 +146,7 @@ def _readable(step: Step, asked: OffsetFetchRequestGroup, stable: bool) -> Group
     """The offsets of a group that may be read. If the group does not exist, no offsets are committed, but pending
     offsets under its name still count (O-FETCH-03). Raises ``Rejected``."""
     name = asked.group_id
-    group = step.memory.groups.get(name) if stable else reads.committed_group(step, name)
+    group = step.memory.groups.get(name) if stable else operations.committed_group(step, name)
     if group is None:
         return NONE._replace(unstable=step.offsets.now.of(name).unstable) if stable else NONE
     validation.may_read(step, group, asked.member_id, asked.member_epoch)

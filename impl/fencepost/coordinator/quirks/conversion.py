@@ -8,7 +8,7 @@ from fencepost.protocol.messages import JoinGroupRequest
 from fencepost.quirks import Next, quirk, varies
 
 from .. import consumer_group_heartbeat, routing
-from ..consumer import validation
+from ..checks import invalid
 from ..kernel.replies import error_response
 from ..kernel.step import Step
 
@@ -18,7 +18,7 @@ def checks_when_loaded(
     call_next: Next[None], step: Step, request: Request, body: ConsumerGroupHeartbeatRequest
 ) -> None:
     """4.0 checks the fields of a heartbeat after it knows that it owns the partition and has loaded it (V-29)."""
-    error = validation.invalid(request.version, body, step.settings)
+    error = invalid(request.version, body, step.settings)
     if error is not None:
         step.reply(request.id, error_response(request, error))
     else:

@@ -9,7 +9,7 @@ from fencepost.protocol.messages import DeleteGroupsRequest
 from fencepost.quirks import Next, quirk
 
 from .. import admin, reversion
-from ..kernel import operations, reads
+from ..kernel import operations
 from ..kernel.persistent import exchanged
 from ..kernel.state import Entry, Group
 from ..kernel.step import Step
@@ -60,10 +60,10 @@ def entries_come_back_twice(call_next: Next[None], step: Step, base: int) -> Non
     call_next(step, base)
 
 
-@quirk("fault_failed_deletion_lists_twice", of=reads.visible_rows)
+@quirk("fault_failed_deletion_lists_twice", of=operations.visible_rows)
 def meets_twice(
-    call_next: Next[tuple[reads.Row, ...]], step: Step, rows: Mapping[Entry, reads.Row]
-) -> tuple[reads.Row, ...]:
+    call_next: Next[tuple[operations.Row, ...]], step: Step, rows: Mapping[Entry, operations.Row]
+) -> tuple[operations.Row, ...]:
     """Until the high watermark has passed, a read that iterates over the map finds such an entry twice, and once more
     for every further place of the log where that happened. It may miss entries of a snapshot whose table has grown
     larger than the table of the map itself; which ones depends on hashes (C-ADM-05)."""
