@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from fencepost.coordinator.quirks.timers import may_meet
+from fencepost.coordinator.quirks.kernel import may_meet
 from fencepost.protocol import events as ev
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.messages import JoinGroupRequest, LeaveGroupRequest

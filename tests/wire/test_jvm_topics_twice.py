@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jvm_traces import KafkaOf
 
-from fencepost.coordinator.offsets import admission
+from fencepost.coordinator.offsets.validation import Admitted
 from fencepost.protocol import offset_messages as o
 from fencepost.protocol.messages import VERSIONS, RequestBody
 from fencepost.protocol.profile import Profile
@@ -74,9 +74,9 @@ def test_kafka_answers_the_same_of_topics_that_are_named_twice(kafka_of: KafkaOf
 
 def test_a_topic_that_is_always_listed_once_is_found(kafka_of: KafkaOf, monkeypatch: pytest.MonkeyPatch) -> None:
     release, name = RELEASES[-1]
-    answer = admission.Admitted.answer
+    answer = Admitted.answer
 
-    def once(self: admission.Admitted, results: Any) -> Any:
+    def once(self: Admitted, results: Any) -> Any:
         rows: dict[Any, Any] = {}
         for row in answer(self, results):
             before = rows.get((row.name, row.topic_id))
@@ -85,7 +85,7 @@ def test_a_topic_that_is_always_listed_once_is_found(kafka_of: KafkaOf, monkeypa
             )
         return tuple(rows.values())
 
-    monkeypatch.setattr(admission.Admitted, "answer", once)
+    monkeypatch.setattr(Admitted, "answer", once)
     stage = asked(PROFILES[name], release)
     (theirs,) = kafka_of(release).run_many([(SETTINGS, stage.events)])
     assert compare(SETTINGS, PROFILES[name], stage.events, stage.observations, theirs).difference is not None

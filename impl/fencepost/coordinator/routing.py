@@ -31,11 +31,11 @@ from fencepost.quirks import varies
 
 from . import checks
 from .admin import delete, describe_consumer_groups, describe_groups, expire, list_groups
-from .classic import expiry
 from .classic import heartbeat as classic_heartbeat
 from .classic import join as classic_join
 from .classic import leave as classic_leave
 from .classic import sync as classic_sync
+from .classic.heartbeat import classic_timer_fired
 from .classic.join import Predecessor
 from .consumer import timers
 from .consumer.group import find_consumer_group
@@ -44,9 +44,8 @@ from .consumer_group_heartbeat import consumer_group_heartbeat
 from .kernel import operations
 from .kernel.step import Step
 from .mixed import classic_join as mixed_join
-from .mixed import classic_leave as mixed_leave
 from .mixed import classic_member
-from .mixed.departure import timer_fired
+from .mixed.departure import classic_group_leave, timer_fired
 from .mixed.upgrade import left_off
 from .offsets import commit, deletion, fetch, transactions
 
@@ -96,7 +95,7 @@ def leave(step: Step, request: Request, body: LeaveGroupRequest) -> None:
     if other is None:
         classic_leave.leave(step, request, body)
     else:
-        mixed_leave.leave(step, request, body, other)
+        classic_group_leave(step, request, body, other)
 
 
 def timer(step: Step, event: TimerFired) -> None:
@@ -110,7 +109,7 @@ def timer(step: Step, event: TimerFired) -> None:
     elif key.kind in timers.KINDS:
         timer_fired(step, key, armed.epoch)
     else:
-        expiry.fired(step, armed)
+        classic_timer_fired(step, armed)
 
 
 class Api(NamedTuple):

@@ -44,7 +44,7 @@ FAULTS = (
         "a commit is stored for the partition after the last one of its topic",
         (
             Replacement(
-                f"{OFFSETS}/admission.py", "_parted",
+                f"{OFFSETS}/validation.py", "_parted",
                 "if all(0 <= each.partition_index < count for each in partitions):",
                 "if all(0 <= each.partition_index <= count for each in partitions):",
             ),

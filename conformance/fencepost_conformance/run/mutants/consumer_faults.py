@@ -7,7 +7,7 @@ from .replacement import Replacement
 
 K = Side.CONSUMER_GROUP
 DRAFT, RECONCILE, MEMBERS = (f"coordinator/consumer/{name}.py" for name in ("draft", "reconcile", "members"))
-REGEX, DEPARTURE = (f"coordinator/consumer/{name}.py" for name in ("regex", "departure"))
+REGEX = "coordinator/consumer/regex.py"
 HEARTBEAT, LEAVING = "coordinator/consumer_group_heartbeat.py", "coordinator/mixed/departure.py"
 TIMERS, TIMER_TABLE = "coordinator/consumer/timers.py", "coordinator/kernel/timers.py"
 
@@ -190,7 +190,7 @@ ANSWERS_AND_TIMERS = (
         "the group epoch stays when a member leaves",
         (
             Replacement(
-                DEPARTURE, "fence_members",
+                LEAVING, "_remove_members",
                 "epoch = next_epoch(group.epoch)", "epoch = group.epoch",
             ),
         ),

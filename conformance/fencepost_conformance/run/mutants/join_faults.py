@@ -7,7 +7,7 @@ from .replacement import Replacement
 
 C = Side.COORDINATOR
 JOIN, LEAVE, MEMBERSHIP = (f"coordinator/classic/{name}.py" for name in ("join", "leave", "membership"))
-REBALANCE, STATIC, EXPIRY = (f"coordinator/classic/{name}.py" for name in ("rebalance", "static", "expiry"))
+REBALANCE, STATIC, TIMERS = (f"coordinator/classic/{name}.py" for name in ("rebalance", "static", "heartbeat"))
 GROUP = "coordinator/classic/group.py"
 
 FAULTS = (
@@ -21,7 +21,7 @@ FAULTS = (
                 "pass",
             ),
             Replacement(
-                EXPIRY, "_session",
+                TIMERS, "_session",
                 "member = group.members.get(member_id)",
                 "member = group.members.get(member_id)\n"
                 "if member is None and group.state is GroupState.STABLE:\n"
@@ -115,7 +115,7 @@ FAULTS = (
         "a member that waits for an answer is removed when its session times out",
         (
             Replacement(
-                EXPIRY, "_session",
+                TIMERS, "_session",
                 " or (not member.is_new and (member.join is not None or member.sync is not None))",
                 "",
             ),

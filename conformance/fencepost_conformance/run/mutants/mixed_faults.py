@@ -7,8 +7,8 @@ from .replacement import Replacement
 
 X = Side.MIXED_GROUP
 DOWNGRADE, UPGRADE = (f"coordinator/mixed/{name}.py" for name in ("downgrade", "upgrade"))
-JOIN, LEAVE, MEMBER = (f"coordinator/mixed/classic_{name}.py" for name in ("join", "leave", "member"))
-EMBEDDED, CALLBACKS = (f"coordinator/mixed/{name}.py" for name in ("embedded", "callbacks"))
+JOIN, MEMBER = (f"coordinator/mixed/classic_{name}.py" for name in ("join", "member"))
+EMBEDDED, LEAVE = (f"coordinator/mixed/{name}.py" for name in ("embedded", "departure"))
 MEMBERS, LIFECYCLE = "coordinator/consumer/members.py", "coordinator/lifecycle.py"
 
 CONVERSIONS = (
@@ -177,7 +177,7 @@ CLASSIC_MEMBERS = (
         "there is no timer for classic members that do not sync",
         (
             Replacement(
-                CALLBACKS, "ClassicJoined.replicated",
+                MEMBER, "ClassicJoined.replicated",
                 "step.timers.set(TimerKey(TimerKind.CONSUMER_SYNC, name, member_id), self.sync_timeout)",
                 "pass",
             ),
@@ -199,9 +199,9 @@ CLASSIC_MEMBERS = (
         "a LeaveGroup does not find members of the consumer protocol",
         (
             Replacement(
-                LEAVE, "leave",
-                "member = _meant(group, entry)",
-                "member = _meant(group, entry)\n"
+                LEAVE, "classic_group_leave",
+                "member = _named_member(group, entry)",
+                "member = _named_member(group, entry)\n"
                 "if member.classic is None:\n"
                 "    raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)",
             ),
@@ -226,12 +226,12 @@ CLASSIC_MEMBERS = (
         "a LeaveGroup of several members bumps the group epoch for each",
         (
             Replacement(
-                LEAVE, "leave",
-                "departure.fence_members(step, group, members, cause)",
+                LEAVE, "classic_group_leave",
+                "fence_members(step, group, members, cause)",
                 "for member in members:\n"
                 "    now = step.memory.groups.get(group.group_id)\n"
                 "    if isinstance(now, ConsumerGroup):\n"
-                "        departure.fence_members(step, now, [member], cause_of(body, identities([member])))",
+                "        fence_members(step, now, [member], cause_of(body, identities([member])))",
             ),
         ),
     ),

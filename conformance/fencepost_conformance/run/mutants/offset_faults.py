@@ -7,12 +7,10 @@ from .replacement import Replacement
 
 O = Side.OFFSETS  # noqa: E741 — as short as its neighbours
 STORE = "coordinator/kernel/stored_offsets.py"
-COMMIT, FETCH, VALIDATION, ACCESS, DELETION, EXPIRY, REPLAY, SUBSCRIPTION, ADMISSION = (
+COMMIT, FETCH, VALIDATION, DELETION, EXPIRY, REPLAY = (
     f"coordinator/offsets/{name}.py"
-    for name in (
-        "commit", "fetch", "validation", "access", "deletion", "expiry", "offset_appliers", "subscription", "admission",
-    )
-)  # fmt: skip
+    for name in ("commit", "fetch", "validation", "deletion", "expiry", "offset_appliers")
+)
 
 WHO = (
     Mutant(

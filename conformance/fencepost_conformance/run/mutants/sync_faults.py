@@ -7,7 +7,7 @@ from .replacement import Replacement
 
 C = Side.COORDINATOR
 HEARTBEAT, SYNC, STATIC = (f"coordinator/classic/{name}.py" for name in ("heartbeat", "sync", "static"))
-REBALANCE, EXPIRY, RECORDS = (f"coordinator/classic/{name}.py" for name in ("rebalance", "expiry", "records"))
+REBALANCE, RECORDS = (f"coordinator/classic/{name}.py" for name in ("rebalance", "records"))
 LOADED_GROUP, LOG, LIFECYCLE = (f"coordinator/{name}.py" for name in ("classic/records", "replay", "lifecycle"))
 
 FAULTS = (
@@ -146,7 +146,7 @@ FAULTS = (
         "an expired session is only started again",
         (
             Replacement(
-                EXPIRY, "_session",
+                HEARTBEAT, "_session",
                 "member = group.members.get(member_id)",
                 "member = group.members.get(member_id)\n"
                 "if member is not None:\n"
@@ -160,7 +160,7 @@ FAULTS = (
         "static members that never send SyncGroup are not removed",
         (
             Replacement(
-                EXPIRY, "_overdue",
+                HEARTBEAT, "_overdue",
                 "(member := group.members.get(member_id)) is None or member.join is None",
                 "(member := group.members[member_id]).instance_id is None and member.join is None",
             ),
@@ -169,7 +169,7 @@ FAULTS = (
     Mutant(
         "returning-member-is-late", C, ("C-STATIC-16",), "",
         "the sync timer removes a static member that has just come back, and its request is not answered",
-        (Replacement(EXPIRY, "_sync", "_overdue(group)", "group.pending_sync"),),
+        (Replacement(HEARTBEAT, "_sync", "_overdue(group)", "group.pending_sync"),),
     ),
     Mutant(
         "undone-when-lost", C, ("F-UNLOAD-01",), "",

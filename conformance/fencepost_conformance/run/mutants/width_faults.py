@@ -33,7 +33,7 @@ FAULTS = (
         "an offset is stored for a partition with a negative index",
         (
             Replacement(
-                f"{OFFSETS}/admission.py", "_parted",
+                f"{OFFSETS}/validation.py", "_parted",
                 "if all(0 <= each.partition_index < count for each in partitions):",
                 "if all(each.partition_index < count for each in partitions):",
             ),

@@ -8,16 +8,20 @@ result. If the handler raises, none of its changes is seen.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, MutableMapping, Set
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from fencepost.protocol.embedded import PROTOCOL_TYPE
+from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKey, TimerKind
 from fencepost.protocol.messages import JoinGroupResponse, Protocol, SyncGroupResponse
 from fencepost.protocol.view import GroupState
 
-from ..kernel.errors import InternalError
+from ..kernel.errors import InternalError, append_error
+from ..kernel.operations import AppendCallback
 from ..kernel.persistent import frozen, owned, with_entry
-from ..kernel.state import ANSWERED
+from ..kernel.replies import error_response
+from ..kernel.state import ANSWERED, Operation
 from ..kernel.step import Step
 
 #: The subscriptions of the members, as unread bytes; None: unknown.
@@ -343,3 +347,27 @@ def answer_sync(step: Step, group: GroupDraft, member: ClassicMember, body: Sync
     member = member._replace(sync=None)
     group.put(member)
     return member
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCallback(AppendCallback):
+    """For a record that a member of exactly this group waits for (C-ST-24)."""
+
+    group_id: str
+    incarnation: int
+
+    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
+        """Memory follows the log (C-SYNC-33, C-STATIC-06 fixed): the sender gets an answer, and the callback still runs
+        later. The member no longer waits and is watched again."""
+        if operation.answered:
+            return
+        assert operation.request is not None
+        step.reply(number, error_response(operation.request, append_error(ErrorCode.REQUEST_TIMED_OUT)))
+        group = find_incarnation(step, self.group_id, self.incarnation)
+        for member in () if group is None else group.members.values():
+            if number in (member.join, member.sync):
+                assert group is not None
+                group.put(member._replace(join=None, sync=None))
+                schedule_classic_session_timeout(step, group, member)
+                keep_incarnation(step, group)
+                return

@@ -20,8 +20,7 @@ from ..kernel.replies import error_response
 from ..kernel.state import Operation
 from ..kernel.step import Step
 from . import membership, rebalance, records, static
-from .callback import GroupCallback
-from .group import ClassicGroup, ClassicMember, GroupDraft, find_classic_group, keep_group
+from .group import ClassicGroup, ClassicMember, GroupCallback, GroupDraft, find_classic_group, keep_group
 
 #: From this version on a dynamic member must come back with the id that it got (C-JOIN-34).
 MEMBER_ID_REQUIRED_SINCE = 4

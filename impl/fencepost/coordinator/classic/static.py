@@ -23,9 +23,9 @@ from ..kernel.persistent import with_element, without_element
 from ..kernel.state import Operation
 from ..kernel.step import Step
 from . import membership, rebalance, records
-from .callback import GroupCallback
 from .group import (
     ClassicMember,
+    GroupCallback,
     GroupDraft,
     answer_join,
     find_incarnation,

@@ -17,8 +17,7 @@ from ..kernel.errors import InternalError, append_error
 from ..kernel.persistent import without_element
 from ..kernel.step import Step
 from . import membership, rebalance, records
-from .callback import GroupCallback
-from .group import GroupDraft, find_classic_group, find_incarnation, keep_group, keep_incarnation
+from .group import GroupCallback, GroupDraft, find_classic_group, find_incarnation, keep_group, keep_incarnation
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class Armed(NamedTuple):
     epoch: int = 0  #: of a member of a consumer group: the member's epoch when the timer was set (M-TMR-02)
 
 
-#: A string is one of Kafka's timer names, which several timers may share (``quirks.timers``).
+#: A string is one of Kafka's timer names, which several timers may share (``quirks.kernel``).
 Slot: TypeAlias = tuple[str, str, str] | int | str
 TimerTable: TypeAlias = Mapping[Slot, Armed]
 

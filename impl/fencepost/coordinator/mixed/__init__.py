@@ -6,7 +6,7 @@ partitions that it owns in JoinGroup, gets its assignment by SyncGroup, and lear
 join again. It does not wait for other members, and no leader assigns. Its generation is its member epoch.
 
 ``upgrade`` turns a classic group into a consumer group when the first member of the consumer protocol joins;
-``downgrade`` turns it back when the last such member has gone. In between, ``classic_join``, ``classic_member``
-and ``classic_leave`` serve the classic members. ``embedded`` reads their bytes, and
-decides which of their claims are believed.
+``downgrade`` turns it back when the last such member has gone. In between, ``classic_join`` and ``classic_member``
+serve the classic members, and members of both protocols leave by ``departure``. ``embedded`` reads the bytes of classic
+members, and decides which of their claims are believed.
 """

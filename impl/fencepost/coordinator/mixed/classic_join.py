@@ -21,7 +21,7 @@ from ..kernel.errors import InternalError, Rejected
 from ..kernel.replies import error_response
 from ..kernel.step import Step
 from . import downgrade
-from .callbacks import ClassicJoined
+from .classic_member import ClassicJoined
 from .embedded import confirmed, owned_rows, require_readable
 
 #: From this version on a dynamic member must come back with the id that it got (X-JOIN-05).

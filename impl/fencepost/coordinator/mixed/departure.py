@@ -1,5 +1,8 @@
-"""Members leave a consumer group: permanently, for a while, or because their timer fired (7.9). This may turn the group
-into a classic one (X-DOWN-01)."""
+"""Members leave a consumer group: by a heartbeat, by LeaveGroup (9.4), or because their timer fired (7.9).
+
+Members of both protocols leave in the same way, all members of a request in one change of the group. This may turn the
+group into a classic one (X-DOWN-01).
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,20 @@ from fencepost.protocol.consumer_messages import (
     ConsumerGroupHeartbeatResponse,
 )
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import TimerKey, TimerKind
+from fencepost.protocol.events import Request, TimerKey, TimerKind
+from fencepost.protocol.messages import LeaveGroupMember, LeaveGroupMemberResponse, LeaveGroupRequest
 from fencepost.protocol.rebalances import RebalanceCause, RebalanceReason, identities
+from fencepost.protocol.records import Record
 
-from ..consumer import departure, members, records, reports, timers
+from ..classic.leave import cause_of
+from ..consumer import group_epoch, records, reports, timers
 from ..consumer.consumer_appliers import write_records
-from ..consumer.group import NOTHING, ConsumerGroup, ConsumerMember, find_consumer_group, held
+from ..consumer.group import NOTHING, ConsumerGroup, ConsumerMember, find_consumer_group, held, without_members
+from ..consumer.members import static_member
 from ..kernel import operations
 from ..kernel.errors import InternalError, Rejected
+from ..kernel.replies import error_response, leave_response
+from ..kernel.state import next_epoch
 from ..kernel.step import Step
 from . import downgrade
 
@@ -29,7 +38,7 @@ def consumer_group_leave(step: Step, body: ConsumerGroupHeartbeatRequest) -> Con
     if group is None:
         raise Rejected(ErrorCode.GROUP_ID_NOT_FOUND)
     if body.instance_id is not None:
-        member = members.static_member(group, body.instance_id, body.member_id)
+        member = static_member(group, body.instance_id, body.member_id)
     elif body.member_id in group.members:
         member = group.members[body.member_id]
     else:
@@ -49,14 +58,42 @@ def _go_for_a_while(step: Step, group: ConsumerGroup, member: ConsumerMember) ->
     write_records(step, [records.current_assignment(step.rules, group.group_id, gone)])  # F-ORD-11
 
 
-def fence_members(step: Step, group: ConsumerGroup, fenced: Sequence[ConsumerMember], cause: RebalanceCause) -> None:
-    """Remove the members in one change of the group: by a downgrade if only classic ones remain, otherwise by one bump
-    (M-LEAVE-03, X-DOWN-01). Raises ``InternalError``; a downgrade may also raise ``Rejected``."""
-    leaving = frozenset(member.member_id for member in fenced)
-    if downgrade.is_due(step, group, leaving):
-        downgrade.by_departure(step, group, leaving, cause)
-    else:
-        departure.fence_members(step, group, fenced, cause)
+def classic_group_leave(step: Step, request: Request, body: LeaveGroupRequest, group: ConsumerGroup) -> None:
+    """Remove the named members, of either protocol, and answer for each entry (X-LEAVE-01…06, F-ORD-14)."""
+    leaving: dict[str, ConsumerMember] = {}
+    rows = []
+    for entry in body.members:
+        error = ErrorCode.NONE
+        try:
+            member = _named_member(group, entry)
+            leaving[member.member_id] = member
+        except Rejected as rejected:
+            error = rejected.error
+        rows.append(
+            LeaveGroupMemberResponse(entry.member_id, group_instance_id=entry.group_instance_id, error_code=error)
+        )
+    try:
+        if leaving:
+            members = list(leaving.values())
+            cause = cause_of(body, identities(members))
+            fence_members(step, group, members, cause)  # one bump for all (M-EPOCH-05)
+    except Rejected as rejected:
+        step.reply(request.id, error_response(request, rejected.error))  # X-DOWN-09
+        return
+    except InternalError:
+        step.reply(request.id, error_response(request, ErrorCode.UNKNOWN_SERVER_ERROR))
+        return
+    operations.done(step, request, reply=leave_response(request.version, tuple(rows)))
+
+
+def _named_member(group: ConsumerGroup, entry: LeaveGroupMember) -> ConsumerMember:
+    """The member that an entry names, by its instance or by its id (X-LEAVE-01, X-LEAVE-02). Raises ``Rejected``."""
+    instance_id = entry.group_instance_id
+    if instance_id is not None:
+        return static_member(group, instance_id, entry.member_id or group.static_members.get(instance_id, ""))
+    if entry.member_id not in group.members:
+        raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)
+    return group.members[entry.member_id]
 
 
 def timer_fired(step: Step, key: TimerKey, epoch: int) -> None:
@@ -78,3 +115,37 @@ def timer_fired(step: Step, key: TimerKey, epoch: int) -> None:
 
 def _too_late(key: TimerKey, member: ConsumerMember, epoch: int) -> bool:
     return key.kind is not TimerKind.CONSUMER_REBALANCE or member.epoch == epoch
+
+
+def fence_members(step: Step, group: ConsumerGroup, fenced: Sequence[ConsumerMember], cause: RebalanceCause) -> None:
+    """Remove the members in one change of the group: by a downgrade if only classic ones remain, otherwise by one bump
+    (M-LEAVE-03, X-DOWN-01). Raises ``InternalError``; a downgrade may also raise ``Rejected``."""
+    leaving = frozenset(member.member_id for member in fenced)
+    if downgrade.is_due(step, group, leaving):
+        downgrade.by_departure(step, group, leaving, cause)
+    else:
+        _remove_members(step, group, fenced, cause)
+
+
+def _remove_members(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember], cause: RebalanceCause) -> None:
+    """Remove members from the group: their partitions become free, and the others get a new epoch (M-LEAVE-03,
+    M-LEAVE-04, F-ORD-07). Raises ``InternalError``."""
+    name = group.group_id
+    leaving = frozenset(member.member_id for member in members)
+    written: list[Record] = []
+    for member in members:
+        written += records.removed_member(name, member.member_id)
+    counts = without_members(group, members)
+    unused = [regex for regex in sorted(group.by_regex) if regex not in counts.by_regex]
+    written += [records.regular_expression(name, regex, None) for regex in unused]
+    topics = group_epoch.look_at_topics(step, group, counts.by_topic.counts)
+    written += topics.before
+    epoch = next_epoch(group.epoch)
+    written.append(records.group_epoch(name, epoch, topics.hash))
+    if len(leaving) == len(group.members) and step.rules.empty_group_has_target_epoch:
+        written.append(records.target_epoch(name, epoch, records.NO_TIMESTAMP))  # there is no member for a target
+    write_records(step, written)  # F-ORD-07
+    reports.started(step, name, epoch, cause)
+    reports.maybe_ended(step, name)
+    for member in members:
+        timers.cancel_timers(step, name, member.member_id)

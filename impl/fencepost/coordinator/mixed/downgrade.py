@@ -31,7 +31,7 @@ from ..consumer.target import stored_target
 from ..kernel import operations
 from ..kernel.errors import Rejected
 from ..kernel.step import Step
-from .callbacks import ClassicJoined
+from .classic_member import ClassicJoined
 from .embedded import encoded
 
 

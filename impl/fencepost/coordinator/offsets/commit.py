@@ -24,9 +24,9 @@ from ..kernel.operations import AppendCallback
 from ..kernel.replies import error_response
 from ..kernel.state import Operation, not_serving, time_after
 from ..kernel.step import Step
-from . import access, admission, validation
-from .admission import Admitted, Results
-from .validation import Committer, Older
+from . import validation
+from .offset_appliers import begin_simple_group, write_offset_records, write_plain_commit
+from .validation import Admitted, Committer, Older, Results, admit
 
 #: From this version on, which 4.1 is the first to announce, topics are named by their ids (G-WIRE-05, V-01).
 TOPIC_IDS_SINCE = 10
@@ -59,7 +59,7 @@ def commit(step: Step, request: Request, body: OffsetCommitRequest) -> None:
     if body.group_id in request.denied:
         step.reply(request.id, error_response(request, ErrorCode.GROUP_AUTHORIZATION_FAILED))  # O-COMMIT-01
         return
-    admitted = admission.admit(request, step.topics, body.topics, by_id=request.version >= TOPIC_IDS_SINCE)
+    admitted = admit(request, step.topics, body.topics, by_id=request.version >= TOPIC_IDS_SINCE)
     error = not_serving(step.state) if step.state.running else ErrorCode.COORDINATOR_NOT_AVAILABLE
     if error is None and admitted.topics:
         try:
@@ -84,7 +84,7 @@ def _permitted(step: Step, request: Request, body: OffsetCommitRequest) -> Older
     if who.epoch >= 0:  # O-COMMIT-21, O-COMMIT-22
         named = request.version >= validation.COMMITS_BY_EPOCH_SINCE
         raise Rejected(ErrorCode.GROUP_ID_NOT_FOUND if named else ErrorCode.ILLEGAL_GENERATION)
-    access.begin_simple_group(step, body.group_id)
+    begin_simple_group(step, body.group_id)
     return None
 
 
@@ -100,10 +100,10 @@ def _stored(step: Step, group_id: str, admitted: Admitted, older: Older | None, 
     is stored."""
     rows = _plain_rows(step, admitted, older) if expires is None else None
     if rows is not None:
-        access.write_commit(step, PlainCommit(group_id, rows))
+        write_plain_commit(step, PlainCommit(group_id, rows))
         return [[(each.partition_index, ErrorCode.NONE) for each in topic.partitions] for topic in admitted.topics]
     results, records = commit_results(step, group_id, admitted, older, expires=expires)
-    access.write(step, records)
+    write_offset_records(step, records)
     return results
 
 

@@ -27,8 +27,8 @@ from ..kernel.state import not_serving
 from ..kernel.step import Step
 from ..kernel.stored_offsets import ByPartition, GroupOffsets
 from ..kernel.topics import TopicImage
-from . import access
-from .admission import Results, merged
+from .offset_appliers import offset_tombstones, write_offset_records
+from .validation import Results, merged
 
 
 def delete(step: Step, request: Request, body: OffsetDeleteRequest) -> None:
@@ -52,7 +52,7 @@ def delete(step: Step, request: Request, body: OffsetDeleteRequest) -> None:
         if not kept:
             partitions = ((topic.name, index) for index in topic.partition_indexes)
             gone += (each for each in partitions if each in offsets.committed or each in offsets.unstable)
-    access.write(step, access.tombstones(body.group_id, gone))
+    write_offset_records(step, offset_tombstones(body.group_id, gone))
     answer = tuple(_row(name, results) for name, _, results in (merged([*refused, *rows], False) if refused else rows))
     operations.done(step, request, reply=OffsetDeleteResponse(ErrorCode.NONE, answer))
 
@@ -100,7 +100,7 @@ def _row(name: str, results: Results) -> OffsetCommitResponseTopic:
 
 def delete_all(step: Step, group_id: str) -> None:
     """Delete all offsets of a group, also those that are pending in transactions (O-DEL-09, F-ORD-13)."""
-    access.write(step, access.tombstones(group_id, step.offsets.now.of(group_id).partitions()))
+    write_offset_records(step, offset_tombstones(group_id, step.offsets.now.of(group_id).partitions()))
 
 
 def topics_deleted(step: Step, before: TopicImage, after: TopicImage) -> None:
@@ -110,8 +110,8 @@ def topics_deleted(step: Step, before: TopicImage, after: TopicImage) -> None:
     if deleted:
         records: list[Record] = []
         for name, offsets in sorted(step.offsets.now.groups.items()):
-            records += access.tombstones(name, of_deleted(step, offsets, deleted))
-        access.write(step, records)
+            records += offset_tombstones(name, of_deleted(step, offsets, deleted))
+        write_offset_records(step, records)
         operations.timer_done(step)  # also if nothing was written: it waits for earlier writes (F-RT-16)
 
 

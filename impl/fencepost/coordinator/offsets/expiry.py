@@ -18,7 +18,7 @@ from ..kernel import operations
 from ..kernel.operations import AppendCallback
 from ..kernel.state import Group, Operation
 from ..kernel.step import Step
-from . import access
+from .offset_appliers import offset_tombstones, write_offset_records
 
 #: One timer for the whole coordinator.
 KEY: Final = TimerKey(TimerKind.EXPIRY)
@@ -71,7 +71,7 @@ def _expire(step: Step, name: str, group: Group) -> bool:
         and partition not in offsets.unstable  # O-EXP-11
         and old(stored.value)
     ]
-    access.write(step, access.tombstones(name, gone))
+    write_offset_records(step, offset_tombstones(name, gone))
     return len(gone) == len(offsets.committed) and not offsets.unstable
 
 

@@ -28,7 +28,7 @@ from ..kernel.state import Operation, not_serving
 from ..kernel.step import Step
 from ..kernel.stored_offsets import NONE, GroupOffsets
 from . import validation
-from .admission import resolved
+from .validation import resolved
 
 #: From this version on topics are named by their ids (G-WIRE-06).
 TOPIC_IDS_SINCE = 10

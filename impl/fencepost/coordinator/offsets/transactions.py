@@ -21,10 +21,10 @@ from ..kernel.operations import AppendCallback
 from ..kernel.replies import error_response, marker_error, txn_error
 from ..kernel.state import Operation, not_serving
 from ..kernel.step import Step
-from . import access, admission, validation
-from .admission import Admitted
+from . import validation
 from .commit import commit_results
-from .validation import Committer, Older
+from .offset_appliers import begin_simple_group, write_offset_records
+from .validation import Admitted, Committer, Older, admit
 
 #: From this version on topics are named by their ids, and two errors have separate codes (V-129).
 TOPIC_IDS_SINCE = 6
@@ -71,7 +71,7 @@ def commit(step: Step, request: Request, body: TxnOffsetCommitRequest) -> None:
     if body.group_id in request.denied:
         step.reply(request.id, error_response(request, ErrorCode.GROUP_AUTHORIZATION_FAILED))
         return
-    admitted = admission.admit(request, step.topics, body.topics, by_id=request.version >= TOPIC_IDS_SINCE)
+    admitted = admit(request, step.topics, body.topics, by_id=request.version >= TOPIC_IDS_SINCE)
     error = _unserved(step, body)
     if error is None and admitted.topics:
         try:
@@ -81,7 +81,7 @@ def commit(step: Step, request: Request, body: TxnOffsetCommitRequest) -> None:
         except Rejected as rejected:
             error = _error_of_version(request, rejected.error)
         else:
-            access.write(step, records)
+            write_offset_records(step, records)
             reply = TxnOffsetCommitResponse(admitted.answer(results))
             operations.done(step, request, reply=reply, callback=PendingWritten(admitted))
             return
@@ -104,7 +104,7 @@ def _permitted(step: Step, request: Request, body: TxnOffsetCommitRequest) -> Ol
     if who.epoch >= 0:
         named = request.version >= TOPIC_IDS_SINCE
         raise Rejected(ErrorCode.GROUP_ID_NOT_FOUND if named else ErrorCode.ILLEGAL_GENERATION)
-    access.begin_simple_group(step, body.group_id)
+    begin_simple_group(step, body.group_id)
     return None
 
 
@@ -123,5 +123,5 @@ def end(step: Step, request: Request, body: WriteTxnMarkerRequest) -> None:
         step.reply(request.id, error_response(request, error))
         return
     producer = Producer(body.producer_id, body.producer_epoch)
-    access.write(step, [Record(ControlKey(body.committed), ControlValue(body.coordinator_epoch), producer)])
+    write_offset_records(step, [Record(ControlKey(body.committed), ControlValue(body.coordinator_epoch), producer)])
     operations.done(step, request, reply=WriteTxnMarkerResponse(ErrorCode.NONE), callback=MarkerWritten())

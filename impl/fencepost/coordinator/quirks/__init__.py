@@ -1,17 +1,5 @@
 """Deviations of Kafka releases from the intended behaviour, by layer. See ``fencepost.quirks``."""
 
-from . import classic, conversion, deletion, kernel, loading, mixed, offsets, targets, timers, topics, values
+from . import classic, consumer, kernel, mixed, offsets, values
 
-__all__ = [
-    "classic",
-    "conversion",
-    "deletion",
-    "kernel",
-    "loading",
-    "mixed",
-    "offsets",
-    "targets",
-    "timers",
-    "topics",
-    "values",
-]
+__all__ = ["classic", "consumer", "kernel", "mixed", "offsets", "values"]

@@ -17,7 +17,7 @@ from ..consumer.group_epoch import TopicsLook
 from ..kernel.errors import InternalError, Rejected
 from ..kernel.step import Step
 from ..mixed import classic_member, downgrade, upgrade
-from .topics import partitions_of
+from .consumer import partitions_of
 
 # Classic members: permission to join, trust in their claims, and when they have to join again
 

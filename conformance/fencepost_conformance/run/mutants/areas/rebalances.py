@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..replacement import Replacement
 from .fault import Area, Fault
 
-EXPIRY, JOIN, CLASSIC = (f"coordinator/classic/{name}.py" for name in ("expiry", "join", "rebalance"))
+TIMERS, JOIN, CLASSIC = (f"coordinator/classic/{name}.py" for name in ("heartbeat", "join", "rebalance"))
 REPORTS, PAGE = "coordinator/consumer/reports.py", "fencepost_server/observe/rebalances.py"
 
 FAULTS = (
@@ -16,7 +16,7 @@ FAULTS = (
         "session has expired",
         (
             Replacement(
-                EXPIRY, "_session",
+                TIMERS, "_session",
                 "RebalanceReason.SESSION_EXPIRED, identities([member])",
                 "RebalanceReason.MEMBER_LEFT, identities([member])",
             ),
@@ -28,7 +28,7 @@ FAULTS = (
         "two classic members, one sends no heartbeat for its session timeout: the cause must name that one alone",
         (
             Replacement(
-                EXPIRY, "_session",
+                TIMERS, "_session",
                 "RebalanceReason.SESSION_EXPIRED, identities([member])",
                 "RebalanceReason.SESSION_EXPIRED, identities(group.members.values())",
             ),

@@ -1,4 +1,4 @@
-"""The order in which Kafka's server assignors iterate over topic ids and partition numbers.
+"""What the server assignors share: the partitions of topics, and the order in which Kafka iterates over them (10.6).
 
 Where ``uniform`` has to take partitions away or hand them out, Kafka uses the order of a hash table, which
 ``fencepost.hash_order`` computes. Orders that depend on more than is known here are passed in: the order of the
@@ -10,6 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from fencepost.hash_order import grown, in_table, made_for, of_uuid, spread
+from fencepost.protocol.server_assignor import AssignorError, GroupSpec
+
+
+def partitions_of(spec: GroupSpec, topic_id: bytes) -> int:
+    """The number of partitions of the topic. Raises ``AssignorError`` if it has no metadata."""
+    try:
+        return spec.topics[topic_id]
+    except KeyError:
+        raise AssignorError("a member is subscribed to a topic that does not exist") from None
 
 
 def crowded(topic_ids: Collection[bytes]) -> bool:

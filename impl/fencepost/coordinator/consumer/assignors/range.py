@@ -12,7 +12,7 @@ from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.partitions import static_first
 from fencepost.protocol.server_assignor import GroupSpec, Target
 
-from .base import partitions_of
+from .hash_order import partitions_of
 
 
 def assign(spec: GroupSpec) -> Target:

@@ -19,7 +19,7 @@ from fencepost.protocol.consumer_view import SubscriptionType
 from fencepost.protocol.server_assignor import AssignorError, GroupSpec, Share, Target
 
 from . import hash_order, uniform_mixed
-from .base import partitions_of
+from .hash_order import partitions_of
 
 #: Partitions of one topic that are to be distributed, at least one.
 Part = tuple[bytes, Sequence[int]]

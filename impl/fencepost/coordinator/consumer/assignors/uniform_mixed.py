@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from fencepost.protocol.server_assignor import AssignorError, GroupSpec, Target
 
-from .base import partitions_of
+from .hash_order import partitions_of
 
 PASSES = 16
 NOBODY = -1

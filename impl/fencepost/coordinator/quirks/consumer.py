@@ -1,4 +1,4 @@
-"""The topics of a group: as 4.0 knows them, and those that a group still gets although they no longer matter.
+"""Deviations of Kafka in consumer groups: target assignments, and the topics of a group.
 
 4.0 writes a record of each topic with its id and its number of partitions. Later releases keep a hash (V-34).
 
@@ -22,12 +22,12 @@ from fencepost.quirks import Next, quirk
 
 from .. import reversion
 from ..consumer import consumer_appliers, group_epoch, records, target
-from ..consumer.group import ConsumerGroup
+from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember, Share
 from ..kernel.persistent import with_entry, without
 from ..kernel.state import Group
 from ..kernel.step import Step
 from ..kernel.topics import TopicImage
-from . import conversion
+from .kernel import drop_from_memory
 
 # The record of the topics in 4.0
 
@@ -74,7 +74,7 @@ def topics_stay(call_next: Next[None], step: Step, group_id: str, successor: Gro
     call_next(step, group_id, successor)
 
 
-@quirk("fault_downgrade_leaves_topics", of=conversion.drop_from_memory)
+@quirk("fault_downgrade_leaves_topics", of=drop_from_memory)
 def topics_stay_without_group(call_next: Next[None], step: Step, group_id: str) -> None:
     """Nor are any applied where a group is removed from memory only (X-DOWN-30, C-JOIN-15)."""
     _linger(step, group_id)
@@ -135,3 +135,43 @@ def _subscribed_topics(records: Iterable[Record]) -> frozenset[str]:
             case ConsumerGroupRegularExpressionValue(topics=topics):
                 subscribed.update(topics)
     return frozenset(subscribed)
+
+
+# Targets
+
+
+@quirk("fault_new_instance_has_no_target", of=target.stored)
+def new_instance_has_no_target(_: Next[Share], step: Step, group: ConsumerGroup, member: ConsumerMember) -> Share:
+    """Kafka only looks for the member that has the instance id: a member that joins again with an instance id that is
+    not in use gets nothing until the next new target (M-HB-07, LIV-16)."""
+    instance_id = member.instance_id
+    owner = member.member_id if instance_id is None else group.static_members.get(instance_id)
+    return NO_SHARE if owner is None else group.target.get(owner, NO_SHARE)
+
+
+@quirk("old_replacement_rewrites_target", of=target.taken_over)
+def takes_over_also_nothing(
+    _: Next[Mapping[str, Share]], step: Step, group: ConsumerGroup, predecessor: str, member_id: str
+) -> Mapping[str, Share]:
+    """Before 4.4 a member that replaces another gets the target of its predecessor even if there is none: then its own
+    target, if it already has a place, counts as removed (V-127, M-STATIC-15)."""
+    return {**group.target, member_id: group.target.get(predecessor, NO_SHARE)}
+
+
+@quirk("old_replacement_rewrites_target", of=target.target_in_log)
+def forgets_own_records(
+    _: Next[Share | None], step: Step, group: ConsumerGroup, before: Mapping[str, Share], member_id: str
+) -> Share | None:
+    """Before 4.4 a new target is compared with the group as it was before the request: the target of the replacing
+    member is written twice, though it is the same (V-127)."""
+    return group.target.get(member_id)
+
+
+@quirk("fault_tied_vote_bumps", of=target.is_other_assignor_preferred)
+def ties_are_drawn_anew(_: Next[bool], step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
+    """Kafka reads the current winner of the election from one map, and the next one from another, newly made map. In a
+    tie they may have the names in different orders, so heartbeats without news begin epochs for ever (M-HB-15,
+    LIV-17)."""
+    name, before = group.group_id, target.preferred_assignors(step, group.votes)
+    stood = before[0] if len(before) == 1 else step.choices.standing(name, before)
+    return stood != target.elected(step, name, target.preferred_assignors(step, target.votes_with(group, member)))
