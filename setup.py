@@ -1,6 +1,7 @@
 """What pyproject.toml cannot say.
 
-A wheel has the rule book, docs/rules, within the package that reads it. And where the environment has
+A wheel has the rule book, docs/rules, within the package that reads it, the specification within the model, and the
+certificate of its files if there is a current one (docs/certificate.md). And where the environment has
 FENCEPOST_COMPILED set, coordinator, codec and server are compiled by mypyc: the same source, the same outcomes, faster
 (docs/embedding.md). With FENCEPOST_COMPILED=codec the codec alone is.
 """
@@ -27,17 +28,42 @@ SERVED = (
 )
 
 
-class WithRules(build_py):
-    """Builds the packages, and beside them the text of the rules."""
+HERE = Path(__file__).resolve().parent
+
+
+class Complete(build_py):
+    """Builds the packages, and beside them the text of the rules, the specification and the certificate."""
 
     def run(self) -> None:
         super().run()
         if self.editable_mode:
-            return  # the package is used where it lies, and finds docs/rules
-        text = Path(self.build_lib, "fencepost", "rulebook", "text")
-        self.mkpath(str(text))
-        for rules in sorted(Path(__file__).parent.glob("docs/rules/*.md")):
-            self.copy_file(str(rules), str(text / rules.name))
+            return  # the package is used where it lies, and finds docs/rules and spec
+        sys.path.insert(0, str(HERE / "impl"))
+        from fencepost.certification.building import reason_to_leave_out  # noqa: PLC0415  needs the path
+        from fencepost.certification.files import SIGNATURE, Layout  # noqa: PLC0415
+
+        built = Layout.of_wheel(Path(self.build_lib))
+        for source, pattern, target in (
+            (HERE / "docs" / "rules", "*.md", built.rules),
+            (HERE / "spec", "**/*", built.specification),
+        ):
+            for each in sorted(source.glob(pattern)):
+                if each.is_file():
+                    copy = target / each.relative_to(source)
+                    self.mkpath(str(copy.parent))
+                    self.copy_file(str(each), str(copy))
+        kept = Layout.of_checkout(HERE).certificate
+        for stale in (built.certificate, built.core / SIGNATURE):
+            stale.unlink(missing_ok=True)
+        release, compiled = (bool(os.environ.get(f"FENCEPOST_{each}")) for each in ("RELEASE", "COMPILED"))
+        if reason := reason_to_leave_out(kept, built, compiled=compiled, release=release):
+            if release:
+                sys.exit(f"FENCEPOST_RELEASE is set, and the wheel would have no certificate: {reason}")
+            print(f"the wheel has no certificate: {reason}", file=sys.stderr)
+            return
+        self.copy_file(str(kept), str(built.certificate))
+        if kept.with_name(SIGNATURE).is_file():
+            self.copy_file(str(kept.with_name(SIGNATURE)), str(built.core / SIGNATURE))
 
 
 def compiled() -> list[Extension]:
@@ -63,6 +89,6 @@ def compiled() -> list[Extension]:
 
 
 setup(
-    cmdclass={"build_py": WithRules},
+    cmdclass={"build_py": Complete},
     ext_modules=compiled() if os.environ.get("FENCEPOST_COMPILED") else [],
 )

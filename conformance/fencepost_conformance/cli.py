@@ -40,6 +40,7 @@ COMMANDS = {
     "diagram": "Draw a state machine",
     "bench": "Measure the cost table again",
     "doctor": "Show what is installed, and which jobs can run",
+    "certify": "Check the core and write a certificate of its files, or check the installed files against one",
 }
 
 #: the variable that a shell sets when it asks for completions
@@ -107,6 +108,10 @@ def main(arguments: list[str] | None = None) -> None:
         _cannot("", unknown("command", name, COMMANDS, "fencepost --help lists them"), as_json=as_json)
     if name == "doctor" and absent("typer", "rich"):
         _doctor(rest, as_json=as_json)
+    if name == "certify" and "--check" in rest and absent("typer", "rich"):
+        from fencepost.certification.checking import main as compare  # noqa: PLC0415
+
+        compare([word for word in rest if word != "--check"])
     app = _app(name, as_json=as_json)
     import typer  # noqa: PLC0415
 

@@ -18,7 +18,7 @@ committed_offset. Events: Request, Load, Unload, Appended, AppendFailed, TimerFi
 
 Settings, GroupConfig and MigrationPolicy configure a coordinator. INTENDED and PROFILES select the behaviour of a
 release of Kafka. Wrong use raises MisuseError. ``rules["C-JOIN-43"]`` is the text of a rule that an error, a trace or a
-source line cites.
+source line cites. ``certificate()`` says what was checked for the installed files.
 
 A name is imported on first use: a program that uses only the messages does not load the coordinator.
 """

@@ -11,6 +11,7 @@ from .aio import GroupBroker as GroupBroker
 from .aio import RandomChoices as RandomChoices
 from .aio import Started as Started
 from .aio import Stopped as Stopped
+from .certification import certificate as certificate
 from .coordinator import CoordinatorState as CoordinatorState
 from .coordinator import committed_offset as committed_offset
 from .coordinator import group_view as group_view

@@ -34,6 +34,13 @@ BAD = [
     "diagram nonsense",
     "diagram classic-group -o {}/none/machine.svg",
     "bench nonsense",
+    "certify --size huge",
+    "certify --key {}/none.pub",
+    "certify --sign {}/none",
+    "certify {}/none/certificate.json",
+    "certify --check {}/none.json",
+    "certify --check --traces 3",
+    "certify --check --installed {}/none",
     "chek",
 ]
 

@@ -19,6 +19,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from fencepost.certification.statement import CLAIMS
 from fencepost_conformance import cli
 from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.generate.plan import GroupProtocol
@@ -43,7 +44,9 @@ from fencepost_conformance.judge.sweep.run import Outcome as SweptOutcome
 from fencepost_conformance.judge.sweep.session import Books
 from fencepost_conformance.judge.verdict import Outcome, Tally, Verdict, outcome_of
 from fencepost_conformance.run import mainjob
-from fencepost_conformance.run.commands import check, conform, findings, mutants, rules, simulate, store
+from fencepost_conformance.run.certify.making import Made
+from fencepost_conformance.run.certify.plan import Planned
+from fencepost_conformance.run.commands import certify, check, conform, findings, mutants, rules, simulate, store
 from fencepost_conformance.run.doctor import parts as doctor_parts
 from fencepost_conformance.run.doctor import report as doctor_report
 from fencepost_conformance.run.doctor.jobs import Job as DoctorsJob
@@ -407,6 +410,24 @@ def staged(module: Any) -> Plant:
     return plant
 
 
+def certified(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> list[str]:
+    """A plan with one check for each verdict; a broken one is a missing link."""
+    plan = [
+        Planned(name=name, stage=mainjob.Stage(kind.value, ("check",)))
+        for name, kind in zip(CLAIMS, kinds, strict=False)
+    ]
+
+    def make(checks: Sequence[Planned], *_: object, **__: object) -> Iterator[Made]:
+        for each in checks:
+            kind = Verdict(each.stage.title)
+            counts = {"passed": int(kind is PASSED)}
+            yield Made(each, mainjob.Finding(each.stage, kind, 0.0, {"counts": counts, "error": WHY}))
+
+    monkeypatch.setattr(certify, "planned", lambda *_: plan)
+    monkeypatch.setattr(certify, "make", make)
+    return ["certify", str(folder / "certificate.json")]
+
+
 def loaded(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
     found = CheckedLoads(complaints=[WHY] if FAILED in kinds else [])
     found.loads["whole"] = len(kinds)  # type: ignore[index]
@@ -487,6 +508,7 @@ FORMS = {
         dict.fromkeys((UNDECIDED, BROKEN), "a part is there or missing"),
         why=dict.fromkeys(Verdict, WHY),
     ),
+    "certify": Form("certify", certified),
     "make run": Form("make run", staged(mainjob), run=lambda _: mainjob.main(), has_json=False, why=STAGE),
     "make test-all": Form("make test-all", staged(testall), run=lambda _: testall.main(), has_json=False, why=STAGE),
     "sweep": Form("sweep", swept, run=run_sweep, has_json=False),

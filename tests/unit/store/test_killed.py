@@ -19,7 +19,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -78,6 +78,12 @@ class Account:
     refusals: int = 0
     records: int = 0
     compacted: int = 0
+    kills: int = 0
+
+    def tell(self, record: Callable[[str, object], None]) -> None:
+        """Write the figures into the report of the tests; a certificate has them."""
+        record("kills", self.kills)
+        record("acknowledged", self.acknowledged)
 
     def hear(self, words: Sequence[Any]) -> None:
         match words:
@@ -273,6 +279,7 @@ def kills(nursery: Nursery, path: Path, seeds: Iterable[int], account: Account, 
     logging.disable(logging.ERROR)
     try:
         for seed in seeds:
+            account.kills += 1
             random = Random(f"kill {seed}")
             nursery.kill_one(path, seed, random, account, fault)
             account.check(asyncio.run(load(path)))
@@ -280,7 +287,9 @@ def kills(nursery: Nursery, path: Path, seeds: Iterable[int], account: Account, 
         logging.disable(logging.NOTSET)
 
 
-def test_nothing_acknowledged_is_gone_and_nothing_refused_is_there(nursery: Nursery, tmp_path: Path) -> None:
+def test_nothing_acknowledged_is_gone_and_nothing_refused_is_there(
+    nursery: Nursery, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     """25 kills, and more until a compaction and a full disk were among them. Threads do these beside the traffic, so
     their number depends on the machine's load."""
     account = Account()
@@ -291,15 +300,19 @@ def test_nothing_acknowledged_is_gone_and_nothing_refused_is_there(nursery: Nurs
     kills(nursery, tmp_path / "groups.db", range(100, 125), account)
     kills(nursery, tmp_path / "groups.db", takewhile(lambda _: not happened(), range(125, 325)), account)
     assert happened(), account
+    account.tell(record_property)
 
 
 @pytest.mark.all
 @pytest.mark.parametrize("first", range(1_000, 2_000, 100))
-def test_a_thousand_kills(nursery: Nursery, tmp_path: Path, first: int) -> None:
+def test_a_thousand_kills(
+    nursery: Nursery, tmp_path: Path, first: int, record_property: Callable[[str, object], None]
+) -> None:
     account = Account()
     kills(nursery, tmp_path / "groups.db", range(first, first + 100), account)
     assert account.acknowledged > 1_000
     assert account.refusals > 10
+    account.tell(record_property)
     print(account.acknowledged, "appends acknowledged,", account.refusals, "refused,", account.compacted, "compacted")
 
 

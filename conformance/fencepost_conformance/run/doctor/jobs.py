@@ -33,6 +33,7 @@ JOBS: Final[Mapping[str, Job]] = {
     "record": Job("record and judge traces: fencepost record, validate, replay", ("extra suite",)),
     "kafka": Job("compare with Kafka's coordinator: fencepost conform --target kafka:VERSION, diff", _KAFKA),
     "broker": Job("test a whole Kafka broker: fencepost conform --target broker:VERSION", _BROKER),
+    "certify": Job("make a certificate of the core: fencepost certify", ("extra suite", "TLC", *_KAFKA[1:])),
     "spark": Job("run on Spark: --engine spark", ("extra spark", "Java")),
     "clients": Job("test Python's Kafka clients", ("extra suite", "extra clients")),
     "bench": Job("measure the server beside Kafka and kfake: fencepost bench serve", (*_BROKER, "Go")),

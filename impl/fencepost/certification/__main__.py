@@ -1,0 +1,5 @@
+"""``python -m fencepost.certification``: compare the certificate with the installed files."""
+
+from .checking import main
+
+main()
