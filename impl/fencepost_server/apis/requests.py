@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 
@@ -28,6 +28,9 @@ class TopicRow(Protocol):
 
 
 # --- data ---
+
+#: The value of ``isolation_level`` for records of committed transactions only.
+READ_COMMITTED: Final = 1
 
 
 class ProducePartition(Protocol):

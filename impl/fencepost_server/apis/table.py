@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from fencepost.wire.frames import API_KEYS
-from fencepost_server.apis import admin, data, groups, login, metadata, transactions
+from fencepost_server.apis import admin, fetch, groups, log_offsets, login, metadata, produce, transactions
 from fencepost_server.apis.call import Answer, Call
 
 #: From kio's message of a request to its answer; None if it has none. The class of the message depends on API and
@@ -35,9 +35,9 @@ TABLE: Final[dict[int, Api]] = {
     each.key: each
     for each in (
         # announced from v0: old versions of librdkafka derive a broker's features from this range
-        Api("produce", 0, 13, data.produce, least=3),
-        Api("fetch", 4, 18, data.fetch),
-        Api("list_offsets", 1, 11, data.list_offsets),
+        Api("produce", 0, 13, produce.produce, least=3),
+        Api("fetch", 4, 18, fetch.fetch),
+        Api("list_offsets", 1, 11, log_offsets.list_offsets),
         Api("metadata", 0, 13, metadata.metadata),
         Api("offset_commit", 2, 10, groups.coordinated),
         Api("offset_fetch", 1, 10, groups.coordinated),
@@ -52,9 +52,9 @@ TABLE: Final[dict[int, Api]] = {
         Api("api_versions", 0, 5, metadata.api_versions),
         Api("create_topics", 2, 7, admin.create_topics),
         Api("delete_topics", 1, 6, admin.delete_topics),
-        Api("delete_records", 0, 2, data.delete_records),
+        Api("delete_records", 0, 2, log_offsets.delete_records),
         Api("init_producer_id", 0, 5, transactions.init_producer_id),
-        Api("offset_for_leader_epoch", 2, 4, data.offset_for_leader_epoch),
+        Api("offset_for_leader_epoch", 2, 4, log_offsets.offset_for_leader_epoch),
         Api("add_partitions_to_txn", 0, 5, transactions.add_partitions_to_txn),
         Api("add_offsets_to_txn", 0, 4, transactions.add_offsets_to_txn),
         Api("end_txn", 0, 5, transactions.end_txn),

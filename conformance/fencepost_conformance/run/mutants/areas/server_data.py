@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..replacement import Replacement
 from .fault import Area, Fault
 
-APIS, PARTITION = "fencepost_server/apis/data.py", "fencepost_server/data/partition.py"
+PRODUCE, FETCH = "fencepost_server/apis/produce.py", "fencepost_server/apis/fetch.py"
+LOG_OFFSETS, PARTITION = "fencepost_server/apis/log_offsets.py", "fencepost_server/data/partition.py"
 SEARCH, SESSIONS = "fencepost_server/data/search.py", "fencepost_server/data/sessions.py"
 #: servers that are killed and started again
 RESTARTS = "tests/wire/test_serve_data.py"
@@ -15,19 +16,19 @@ FAULTS = (
         "failed-write-acknowledged-for-second-topic", Area.DATA,
         "when a write fails, Produce reports the error for the first topic of the request only",
         "Produce v9 to t-0 and u-0 while the store fails: u-0 must answer KAFKA_STORAGE_ERROR and not an offset",
-        (Replacement(APIS, "produce", "for _, partitions in answers:", "for _, partitions in answers[:1]:"),),
+        (Replacement(PRODUCE, "produce", "for _, partitions in answers:", "for _, partitions in answers[:1]:"),),
     ),
     Fault(
         "response-limit-counts-no-partition", Area.DATA,
         "Fetch applies max_bytes to each partition and not to the whole response",
         "Fetch of t-0 and t-1, 1,000 bytes in each, with max_bytes 1,200: the second partition must be empty",
-        (Replacement(APIS, "_answers", "left -= taken", "pass"),),
+        (Replacement(FETCH, "_answers", "left -= taken", "pass"),),
     ),
     Fault(
         "empty-partition-renews-first-batch", Area.DATA,
         "Fetch returns an oversized batch again after a partition that had no records",
         "Fetch of t-0 (records), t-1 (empty) and t-2 (records) with max_bytes 1: t-2 must be empty",
-        (Replacement(APIS, "_answers", "nothing_yet = nothing_yet and not answer", "nothing_yet = not answer"),),
+        (Replacement(FETCH, "_answers", "nothing_yet = nothing_yet and not answer", "nothing_yet = not answer"),),
     ),
     Fault(
         "oversized-batch-in-first-partition-only", Area.DATA,
@@ -36,7 +37,7 @@ FAULTS = (
         "or the consumer never gets past it",
         (
             Replacement(
-                APIS, "_answers", "nothing_yet = nothing_yet and not answer", "nothing_yet = False and not answer"
+                FETCH, "_answers", "nothing_yet = nothing_yet and not answer", "nothing_yet = False and not answer"
             ),
         ),
         source="KAFKA-2063 (KIP-74)",
@@ -45,19 +46,19 @@ FAULTS = (
         "partition-limit-ignored", Area.DATA,
         "Fetch ignores partition_max_bytes while the response has room",
         "Fetch of t-0 with two batches of 100 bytes, partition_max_bytes 150, max_bytes 1 MiB: one batch must come",
-        (Replacement(APIS, "_answers", "most = min(int(each.partition_max_bytes), left)", "most = left"),),
+        (Replacement(FETCH, "_answers", "most = min(int(each.partition_max_bytes), left)", "most = left"),),
     ),
     Fault(
         "error-waits-behind-readable-partition", Area.DATA,
         "Fetch with a partition in error waits for max_wait on the partitions that are readable",
         "Fetch of t-0 at its end and of t-9, which does not exist, with max_wait 5 s: the answer must come at once",
-        (Replacement(APIS, "_answers", "    readable = []\nbreak", "    continue"),),
+        (Replacement(FETCH, "_answers", "    readable = []\nbreak", "    continue"),),
     ),
     Fault(
         "first-partition-alone-ends-the-wait", Area.DATA,
         "only bytes in the first partition of a Fetch count towards min_bytes",
         "Fetch of t-0 and t-1 at their ends with max_wait 5 s, then Produce to t-1: the answer must come at once",
-        (Replacement(APIS, "_answers", "for log, offset in readable)", "for log, offset in readable[:1])"),),
+        (Replacement(FETCH, "_answers", "for log, offset in readable)", "for log, offset in readable[:1])"),),
     ),
     Fault(
         "uncommitted-bytes-end-the-wait", Area.DATA,
@@ -66,7 +67,7 @@ FAULTS = (
         "second, or a consumer asks in a busy loop",
         (
             Replacement(
-                APIS, "_answers", "log.ready(offset, committed=committed)", "log.ready(offset, committed=False)"
+                FETCH, "_answers", "log.ready(offset, committed=committed)", "log.ready(offset, committed=False)"
             ),
         ),
     ),
@@ -231,7 +232,7 @@ FAULTS = (
         "delete-records-at-the-end-refused", Area.DATA,
         "DeleteRecords refuses an offset that equals the high watermark",
         "Produce three records, DeleteRecords before offset 3: it must answer low watermark 3",
-        (Replacement(APIS, "delete_records", "elif offset > log.high or", "elif offset >= log.high or"),),
+        (Replacement(LOG_OFFSETS, "delete_records", "elif offset > log.high or", "elif offset >= log.high or"),),
     ),
     Fault(
         "deleted-topic-keeps-its-bytes", Area.DATA,
@@ -262,7 +263,7 @@ FAULTS = (
         "Fetch of t-0 at its end with max_wait 5 s, then DeleteTopics t: it must answer UNKNOWN_TOPIC_OR_PARTITION",
         (
             Replacement(
-                APIS, "_readable",
+                FETCH, "_readable",
                 "if call.node.topics.by_id.get(topic.topic_id) is not topic:",
                 "if call.node.topics.by_id.get(topic.topic_id, topic) is not topic:",
             ),
@@ -364,7 +365,7 @@ FAULTS = (
         "UNKNOWN_TOPIC_OR_PARTITION, as Kafka does",
         (
             Replacement(
-                APIS, "fetch", 'if answer["error_code"] is Code.unknown_topic_id and known is not None:',
+                FETCH, "fetch", 'if answer["error_code"] is Code.unknown_topic_id and known is not None:',
                 "if known is not None and not name:",
             ),
         ),

@@ -238,7 +238,7 @@ FAULTS = (
         "hold back the marker, EndTxn v4 commit, Produce v11 in the transaction: it must answer INVALID_TXN_STATE",
         (
             Replacement(
-                "fencepost_server/apis/data.py", "_in_transaction",
+                "fencepost_server/apis/produce.py", "_in_transaction",
                 "elif known.state.ending or (name, log.index) not in known.partitions:",
                 "elif (name, log.index) not in known.partitions:",
             ),

@@ -1,0 +1,219 @@
+"""Produce: batches are appended to partitions, in transactions too (KIP-98, KIP-890)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Final, TypedDict
+
+from kio.schema.errors import ErrorCode as Code
+
+from fencepost.log import FencedEpoch
+from fencepost.store import AppendError, Change, PutBatch, StoreError
+from fencepost.wire.frames import MalformedFrame
+from fencepost_server.apis.call import Call, Values, uuid_bytes
+from fencepost_server.apis.requests import ProduceRequest, ProduceTopic
+from fencepost_server.data.batches import NO_PRODUCER, Batch, CorruptBatch, OldBatch, batches
+from fencepost_server.data.partition import PartitionLog, durably
+from fencepost_server.data.producers import Refused
+from fencepost_server.data.topics import Topic
+from fencepost_server.security.acl import Operation, Resource
+
+_log = logging.getLogger(__name__)
+
+#: From this version on, requests give topics by id.
+_BY_ID_SINCE: Final = 13
+#: From this version on, a batch adds its partition to its transaction (KIP-890).
+_IMPLICIT_SINCE: Final = 12
+#: From this version on, a producer knows the code TRANSACTION_ABORTABLE.
+_ABORTABLE_SINCE: Final = 11
+#: Kafka's default ``message.timestamp.after.max.ms``
+_MOST_AHEAD_MS: Final = 3_600_000
+_NO_ACKS: Final = 0
+
+
+class _Named(TypedDict, total=False):
+    """The field of an answer that names a topic: the one that the request has."""
+
+    topic_id: bytes
+    name: str
+
+
+class _Produced(TypedDict, total=False):
+    """The answer about one partition of Produce. ``error_code``: only if its batch was rejected."""
+
+    index: int
+    base_offset: int
+    log_append_time: int
+    log_start_offset: int
+    error_code: Code
+    error_message: str | None
+
+
+def _topic_of(call: Call, row: ProduceTopic, *, by_id: bool) -> tuple[Topic | None, _Named]:
+    """Return the topic of a row, None if it does not exist, and the field of the answer that names it."""
+    if by_id:
+        topic_id = uuid_bytes(row.topic_id)
+        return call.node.topics.by_id.get(topic_id), {"topic_id": topic_id}
+    called = str(row.name)
+    return call.node.topics.by_name.get(called), {"name": called}
+
+
+async def produce(call: Call, request: ProduceRequest) -> Values | None:
+    """Append batches to their partitions, unchanged but for their offsets."""
+    by_id = call.version >= _BY_ID_SINCE
+    acks = int(request.acks)
+    transactional_id = request.transactional_id
+    refused: Code | None = None
+    found = [each for row in request.topic_data for each in _transactional(call, row, by_id=by_id)]
+    if found and (
+        transactional_id is None or not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, transactional_id)
+    ):
+        refused = Code.transactional_id_authorization_failed
+    elif len({(batch.producer_id, batch.producer_epoch) for batch, there in found if there}) > 1:
+        refused = Code.invalid_producer_id_mapping
+    answers: list[tuple[_Named, list[_Produced]]] = []
+    written: list[tuple[PartitionLog, int]] = []
+    known: list[tuple[PartitionLog, int, _Produced]] = []
+    changes: list[Change] = []
+    for row in request.topic_data:
+        topic, named = _topic_of(call, row, by_id=by_id)
+        partitions: list[_Produced] = []
+        for each in row.partition_data:
+            index = int(each.index)
+            answer: _Produced = {"index": index, "base_offset": -1}
+            try:
+                if refused is not None:
+                    raise Refused(refused, "")
+                log = _writable(call, topic, named, index, by_id=by_id)
+                assert topic is not None
+                batch = _the_batch(each.records)
+                if batch.transactional:  # a newer client's batch adds its partition even if it is rejected below
+                    log.verify(batch, from_zero=call.version >= _IMPLICIT_SINCE)
+                    await _in_transaction(call, topic.name, log, batch, transactional_id)
+                if acks not in (-1, 0, 1):
+                    raise Refused(Code.invalid_required_acks, "")
+                if batch.base or batch.count < 1 or batch.count != batch.last + 1:
+                    words = f"a batch must start at offset 0 without gaps (got {batch.count} from {batch.base})"
+                    wrong = Refused(Code.invalid_record, words)
+                    wrong.start = log.start
+                    raise wrong
+                put, kept = _append(call, topic, log, batch)
+                changes += kept
+                written.append((log, log.end))
+                answer.update({"base_offset": put.base, "log_start_offset": log.start})
+                if not kept:  # the answer to a duplicate batch has a time, as in Kafka
+                    answer["log_append_time"] = put.max_timestamp
+                    known.append((log, put.last, answer))
+            except Refused as reason:
+                answer.update({"error_code": reason.code, "error_message": str(reason) or None})
+                if reason.start is not None:
+                    answer["log_start_offset"] = reason.start
+            partitions.append(answer)
+        if partitions:
+            answers.append((named, partitions))
+    try:
+        if changes:
+            await call.node.store.write(changes)
+    except (AppendError, StoreError, FencedEpoch) as reason:
+        _log.error("batches of %s rejected: %s", call.header.client_id, reason)
+        fenced = isinstance(reason, FencedEpoch)
+        call.node.retract([log for log, _ in written])
+        for _, partitions in answers:
+            for answer in partitions:
+                if "error_code" not in answer:
+                    code = Code.not_leader_or_follower if fenced else Code.kafka_storage_error
+                    answer.update({"error_code": code, "base_offset": -1})
+    else:
+        for log, end in written:
+            log.durable(end)
+    for log, last, answer in known:  # a duplicate batch may not be durable yet
+        if not await durably(log, last):
+            answer.update({"error_code": Code.kafka_storage_error, "base_offset": -1})
+    if acks == _NO_ACKS:
+        if any(answer.get("error_code") for _, partitions in answers for answer in partitions):
+            raise MalformedFrame("a batch sent with acks=0 was rejected; closing the connection tells the producer")
+        return None
+    return {"responses": [{**named, "partition_responses": partitions} for named, partitions in answers]}
+
+
+def _writable(call: Call, topic: Topic | None, named: _Named, index: int, *, by_id: bool) -> PartitionLog:
+    name = topic.name if topic is not None else named.get("name")
+    if name is not None and not call.may(Operation.WRITE, Resource.TOPIC, name):
+        raise Refused(Code.topic_authorization_failed, "")
+    if topic is None:
+        raise Refused(Code.unknown_topic_id if by_id else Code.unknown_topic_or_partition, "")
+    if not 0 <= index < len(topic.logs):
+        raise Refused(Code.unknown_topic_or_partition, "")
+    return topic.logs[index]
+
+
+def _transactional(call: Call, row: ProduceTopic, *, by_id: bool) -> Iterator[tuple[Batch, bool]]:
+    """Yield each transactional batch of a row, and whether its partition exists and the client may write to it."""
+    topic, _ = _topic_of(call, row, by_id=by_id)
+    for each in row.partition_data:
+        with suppress(Refused):
+            batch = _the_batch(each.records)
+            if batch.transactional:
+                here = topic is not None and 0 <= each.index < len(topic.logs)
+                yield batch, here and call.may(Operation.WRITE, Resource.TOPIC, topic.name if topic else "")
+
+
+def _append(call: Call, topic: Topic, log: PartitionLog, batch: Batch) -> tuple[Batch, list[Change]]:
+    """Append a batch in memory. Returns it with its offsets, and the changes to store: none if the batch is a
+    duplicate. Raises ``Refused``."""
+    node = call.node
+    if node.data_bytes + len(batch.data) > node.options.limits.data_bytes:
+        raise Refused(Code.kafka_storage_error, "data limit reached (--max-data-mib)")
+    try:
+        if batch.control:
+            raise Refused(Code.invalid_record, "a client must not write transaction markers")
+        if batch.producer_id != NO_PRODUCER and batch.base_sequence < 0:
+            raise Refused(Code.invalid_record, f"base sequence must be >= 0 (got {batch.base_sequence})")
+        if batch.max_timestamp > time.time() * 1_000 + _MOST_AHEAD_MS:
+            raise Refused(Code.invalid_timestamp, f"timestamp {batch.max_timestamp} is more than an hour in the future")
+        put, new = log.add(batch)
+    except Refused as refused:
+        refused.start = log.start
+        raise
+    if not new:
+        return put, []
+    node.data_bytes += len(put.data)
+    return put, [PutBatch(topic.topic_id, log.index, put.base, put.data)]
+
+
+def _the_batch(records: bytes | None) -> Batch:
+    """Return the single batch of a partition's records. Raises ``Refused`` if there is not exactly one, or it is
+    invalid."""
+    try:
+        found = list(batches(records or b""))
+    except OldBatch as old:
+        raise Refused(Code.invalid_record, str(old)) from None
+    except CorruptBatch as corrupt:
+        raise Refused(Code.corrupt_message, str(corrupt)) from None
+    if len(found) != 1:
+        raise Refused(Code.invalid_record, f"a request must contain one batch for a partition (got {len(found)})")
+    (batch,) = found
+    return batch
+
+
+async def _in_transaction(call: Call, name: str, log: PartitionLog, batch: Batch, transactional_id: str | None) -> None:
+    """Check that a transactional batch belongs to the open transaction of its producer; late batches are rejected
+    (KIP-890). Raises ``Refused``."""
+    if transactional_id is None:
+        raise Refused(Code.invalid_txn_state, "a transactional batch needs a transactional id in the request")
+    node = call.node
+    implicit = call.version >= _IMPLICIT_SINCE
+    known = node.transactions.known.get(transactional_id)
+    if known is None or known.producer_id != batch.producer_id:
+        raise Refused(Code.invalid_producer_id_mapping, "the producer id does not belong to the transactional id")
+    if known.producer_epoch != batch.producer_epoch:
+        words = f"producer epoch must be {known.producer_epoch} (got {batch.producer_epoch})"
+        raise Refused(Code.invalid_producer_epoch, words)
+    if implicit:
+        await node.transactions.add(known, [(name, log.index)], version=2)
+    elif known.state.ending or (name, log.index) not in known.partitions:
+        code = Code.transaction_abortable if call.version >= _ABORTABLE_SINCE else Code.invalid_txn_state
+        raise Refused(code, "the partition is not in the transaction")
