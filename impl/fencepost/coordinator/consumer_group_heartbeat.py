@@ -23,9 +23,9 @@ from .consumer.reconcile import maybe_reconcile
 from .consumer.records import share_rows
 from .consumer.regex import RegexChange, update_subscribed_regex
 from .consumer.target import is_other_assignor_preferred, update_target_assignment
-from .consumer.timers import consumer_heartbeat_interval
 from .kernel import operations
 from .kernel.errors import InternalError, Rejected
+from .kernel.group_configs import consumer_heartbeat_interval
 from .kernel.replies import error_response
 from .kernel.step import Step
 from .mixed import upgrade

@@ -162,7 +162,7 @@ def path_of(request: type, scenes: Callable[[Reader], None], monkeypatch: pytest
     [
         pytest.param(ConsumerGroupHeartbeatRequest, heartbeats, 15, 13, id="ConsumerGroupHeartbeat"),
         pytest.param(JoinGroupRequest, joins, 8, 15, id="JoinGroup"),
-        pytest.param(JoinGroupRequest, joins_of_classic_members, 14, 19, id="JoinGroup to a consumer group"),
+        pytest.param(JoinGroupRequest, joins_of_classic_members, 14, 15, id="JoinGroup to a consumer group"),
     ],
 )
 def test_a_reader_stays_in_few_files(

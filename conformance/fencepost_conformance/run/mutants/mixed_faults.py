@@ -125,7 +125,7 @@ CLASSIC_MEMBERS = (
         "a member that switches to the classic protocol starts at epoch 0",
         (
             Replacement(
-                JOIN, "_updated",
+                MEMBERS, "updated_classic_member",
                 'regex="",',
                 'regex="",\nepoch=min(member.epoch, 0) if member.classic is None else member.epoch,',
             ),

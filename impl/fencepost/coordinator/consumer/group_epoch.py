@@ -53,21 +53,22 @@ def bump_group_epoch(
 ) -> GroupEpoch:
     """Bump the epoch of the group if the request requires it (M-HB-03), or if it is time to look at the topics and they
     have changed (M-HB-04, M-HB-05)."""
-    epoch, written = group.epoch, list[Record]()
     look = required or has_metadata_expired(step, group)
     due = step.rules.due_target_sees_subscriptions and group.assignment_epoch < group.epoch  # M-TGT-05, M-TGT-06
     if not look and not due:
-        return GroupEpoch(epoch, group.subscription_type, written)
+        return GroupEpoch(group.epoch, group.subscription_type, [])
     counts = with_member(group, old, new)
+    epoch, written = group.epoch, list[Record]()
     if look:
         topics = look_at_topics(step, group, counts.by_topic.counts)
+        bumps = required or topics.differ
+        epoch = next_epoch(group.epoch) if bumps else group.epoch
+        set_refresh_deadline(step, group, epoch)
         written += topics.before
-        if required or topics.differ:
-            epoch = next_epoch(epoch)
+        if bumps:
             written.append(records.group_epoch(group.group_id, epoch, topics.hash))
         if group.partition_metadata is not None and not step.rules.has_partition_metadata:
             written.append(records.partition_metadata(group.group_id, None))  # that of 4.0 (M-META-08)
-        set_refresh_deadline(step, group, epoch)
     came = new.member_id not in group.members and new.instance_id not in group.static_members
     kind = subscription_type_of(counts.by_regex, counts.by_topic, len(group.members) + came)  # M-TGT-05
     return GroupEpoch(epoch, kind, written)

@@ -15,11 +15,12 @@ from fencepost.protocol.consumer_messages import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
 )
+from fencepost.protocol.consumer_records import ClassicMemberMetadata
 from fencepost.protocol.consumer_view import MemberState
-from fencepost.protocol.embedded import PROTOCOL_TYPE
+from fencepost.protocol.embedded import PROTOCOL_TYPE, Subscription
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
-from fencepost.protocol.messages import Protocol
+from fencepost.protocol.messages import JoinGroupRequest, Protocol
 from fencepost.protocol.records import Record
 
 from ..kernel.errors import Rejected
@@ -178,6 +179,23 @@ def updated_member(request: Request, body: ConsumerGroupHeartbeatRequest, member
         client_id=request.client_id,
         client_host=request.client_host,
         classic=None,
+    )
+
+
+def updated_classic_member(
+    request: Request, body: JoinGroupRequest, member: ConsumerMember, subscription: Subscription, timeout: int
+) -> ConsumerMember:
+    """The member with the values of its JoinGroup; the preferred assignor stays (X-JOIN-11, X-JOIN-13). ``timeout``:
+    its rebalance timeout in ms."""
+    return member._replace(
+        instance_id=member.instance_id if body.group_instance_id is None else body.group_instance_id,
+        rack_id=member.rack_id if subscription.rack_id is None else subscription.rack_id,
+        rebalance_timeout=member.rebalance_timeout if timeout == -1 else timeout,
+        topic_names=frozenset(subscription.topics),
+        regex="",
+        client_id=request.client_id,
+        client_host=request.client_host,
+        classic=ClassicMemberMetadata(body.session_timeout_ms, body.protocols),
     )
 
 

@@ -16,9 +16,9 @@ from fencepost.protocol.rebalances import (
     identities,
 )
 
+from ..kernel.group_configs import consumer_session_timeout
 from ..kernel.step import Step
 from .group import ConsumerGroup, ConsumerMember, find_consumer_group
-from .timers import consumer_session_timeout
 
 _EXPIRED = {
     TimerKind.CONSUMER_SESSION: RebalanceReason.SESSION_EXPIRED,

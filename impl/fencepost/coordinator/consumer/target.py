@@ -14,13 +14,13 @@ from fencepost.protocol.records import Record
 from fencepost.quirks import varies
 
 from ..kernel.errors import Rejected
+from ..kernel.group_configs import consumer_assignment_interval
 from ..kernel.step import Step
 from ..kernel.topics import TopicImage
 from . import records
 from .assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, hash_order
 from .group import NO_SHARE, ConsumerGroup, ConsumerMember, Share, counted
 from .group_epoch import GroupEpoch
-from .timers import consumer_assignment_interval
 
 
 class TargetAssignment(NamedTuple):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.protocol.consumer_records import ClassicMemberMetadata
-from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError, Subscription, decode_subscription
+from fencepost.protocol.embedded import PROTOCOL_TYPE
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse
@@ -12,7 +11,7 @@ from fencepost.protocol.settings import MigrationPolicy
 from ..classic import membership as classic_membership
 from ..consumer import group_epoch, members, reports
 from ..consumer.consumer_appliers import write_records
-from ..consumer.group import ConsumerGroup, ConsumerMember
+from ..consumer.group import ConsumerGroup
 from ..consumer.reconcile import maybe_reconcile
 from ..consumer.regex import RegexChange, update_subscribed_regex
 from ..consumer.target import update_target_assignment
@@ -22,7 +21,7 @@ from ..kernel.replies import error_response
 from ..kernel.step import Step
 from . import downgrade
 from .classic_member import ClassicJoined
-from .embedded import confirmed, owned_rows, require_readable
+from .embedded import confirmed, owned_rows, read_subscription
 
 #: From this version on a dynamic member must come back with the id that it got (X-JOIN-05).
 MEMBER_ID_REQUIRED_SINCE = 4
@@ -46,6 +45,7 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
     _require_accepting(step)
     name, instance_id, fresh, reason = body.group_id, body.group_instance_id, not body.member_id, body.reason or ""
     member_id = body.member_id or step.choices.uuid()  # X-JOIN-02
+    rebalance_timeout = classic_membership.rebalance_timeout(request, body)
     members.reject_if_group_is_full(step, group, member_id, instance_id)  # X-JOIN-03
     members.reject_if_protocol_is_not_supported(group, body.protocol_type, body.protocols)  # X-JOIN-04
     if fresh and instance_id is None and request.version >= MEMBER_ID_REQUIRED_SINCE:
@@ -56,12 +56,12 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
     # 2. Get the member or create it, and give it the values of the request. A static member may replace another one.
     found = members.get_or_create_classic_member(group, member_id, instance_id, fresh=fresh)
     old = found.member
-    subscription = _subscription(step, body)
+    subscription = read_subscription(step, body)
     if body.member_id and step.rules.join_generation_checked:  # it must be up to date (X-JOIN-06, X-JOIN-10, X-JOIN-12)
         owned = confirmed(group.members.get(body.member_id), subscription, step.topics)
     else:
         owned = owned_rows(subscription.owned_partitions, step.topics)
-    new = _updated(request, body, old, subscription)
+    new = members.updated_classic_member(request, body, old, subscription, rebalance_timeout)
     member_records = members.member_records(step, group, found, new)
 
     # 3. It has no regular expression any more; others may be out of date.
@@ -95,9 +95,14 @@ def _join(step: Step, request: Request, body: JoinGroupRequest, group: ConsumerG
         reports.maybe_ended(step, name)
 
     # 8. Schedule the timeouts of the member, and respond, when the records are in the log.
-    rebalance_timeout = classic_membership.rebalance_timeout(request, body)
     joined = ClassicJoined(name, member.member_id, body.session_timeout_ms, rebalance_timeout)
-    response = answer(member, member.epoch)
+    response = JoinGroupResponse(
+        ErrorCode.NONE,
+        generation_id=member.epoch,
+        protocol_type=PROTOCOL_TYPE,
+        protocol_name=body.protocols[0].name,
+        member_id=member.member_id,
+    )  # X-JOIN-15
     if not operations.waits(step, request, joined, response):
         joined.replicated(step, request)
         step.reply(request.id, response)
@@ -109,50 +114,3 @@ def _require_accepting(step: Step) -> None:
     disabled = step.settings.group_consumer_migration_policy is MigrationPolicy.DISABLED
     if disabled and step.rules.policy_checked_at_joins:
         raise Rejected(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-
-
-def answer(member: ConsumerMember, generation: int) -> JoinGroupResponse:
-    """The answer for a member that has joined at this generation and is not the leader (X-JOIN-15)."""
-    assert member.classic is not None
-    name = member.classic.supported_protocols[0].name
-    return JoinGroupResponse(
-        ErrorCode.NONE,
-        generation_id=generation,
-        protocol_type=PROTOCOL_TYPE,
-        protocol_name=name,
-        member_id=member.member_id,
-    )
-
-
-def _subscription(step: Step, body: JoinGroupRequest) -> Subscription:
-    """The subscription in the member's first protocol (X-JOIN-10); the others must be readable too (X-JOIN-09,
-    X-DOWN-09).
-
-    Raises ``Rejected``, ``InternalError``.
-    """
-    first, *others = body.protocols
-    try:
-        subscription = decode_subscription(first.metadata)
-        require_readable(step.rules, others)
-    except SchemaError:
-        if step.rules.unreadable_join_is_internal:
-            raise InternalError from None
-        raise Rejected(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from None  # X-JOIN-09
-    return subscription
-
-
-def _updated(
-    request: Request, body: JoinGroupRequest, member: ConsumerMember, subscription: Subscription
-) -> ConsumerMember:
-    """The member with the values of the request; the preferred assignor stays (X-JOIN-11, X-JOIN-13)."""
-    timeout = classic_membership.rebalance_timeout(request, body)
-    return member._replace(
-        instance_id=member.instance_id if body.group_instance_id is None else body.group_instance_id,
-        rack_id=member.rack_id if subscription.rack_id is None else subscription.rack_id,
-        rebalance_timeout=member.rebalance_timeout if timeout == -1 else timeout,
-        topic_names=frozenset(subscription.topics),
-        regex="",
-        client_id=request.client_id,
-        client_host=request.client_host,
-        classic=ClassicMemberMetadata(body.session_timeout_ms, body.protocols),
-    )

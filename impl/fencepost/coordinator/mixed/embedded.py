@@ -17,19 +17,21 @@ from collections.abc import Collection, Iterable, Mapping
 from fencepost.protocol.consumer_messages import TopicPartitions
 from fencepost.protocol.embedded import (
     NO_GENERATION,
+    SchemaError,
     Subscription,
     decode_subscription,
     encode_topics,
     version_of,
 )
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.messages import Protocol
+from fencepost.protocol.messages import JoinGroupRequest, Protocol
 from fencepost.protocol.partitions import TopicPartition
 
 from ..consumer.group import NOTHING, ConsumerMember, Holding, Share
 from ..consumer.records import share_rows
-from ..kernel.errors import Rejected
+from ..kernel.errors import InternalError, Rejected
 from ..kernel.rules import Rules
+from ..kernel.step import Step
 from ..kernel.topics import TopicImage
 
 
@@ -49,6 +51,23 @@ def require_readable(rules: Rules, protocols: Iterable[Protocol]) -> None:
     if rules.all_metadata_read:
         for protocol in protocols:
             decode_subscription(protocol.metadata)
+
+
+def read_subscription(step: Step, body: JoinGroupRequest) -> Subscription:
+    """The subscription in the member's first protocol (X-JOIN-10); the others must be readable too (X-JOIN-09,
+    X-DOWN-09).
+
+    Raises ``Rejected``, ``InternalError``.
+    """
+    first, *others = body.protocols
+    try:
+        subscription = decode_subscription(first.metadata)
+        require_readable(step.rules, others)
+    except SchemaError:
+        if step.rules.unreadable_join_is_internal:
+            raise InternalError from None
+        raise Rejected(ErrorCode.INCONSISTENT_GROUP_PROTOCOL) from None  # X-JOIN-09
+    return subscription
 
 
 def owned_rows(partitions: Iterable[TopicPartition], topics: TopicImage) -> tuple[TopicPartitions, ...]:
