@@ -92,9 +92,10 @@ class _Cached:
 
     def takes(self, answer: FetchedRow) -> bool:
         """Note what is answered about the partition; whether something of it is new."""
-        failed = answer["error_code"] is not Code.none or "diverging_epoch" in answer
+        failed = answer["error_code"] is not Code.none
         high, start = answer["high_watermark"], answer.get("log_start_offset", _UNKNOWN)
-        new = bool(answer["records"]) or failed or (high, start) != (self.high, self.start)
+        shown = bool(answer["records"]) or "diverging_epoch" in answer
+        new = shown or failed or (high, start) != (self.high, self.start)
         self.high, self.start = (_UNKNOWN if failed else high), start
         return new
 
