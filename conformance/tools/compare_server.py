@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -65,8 +64,7 @@ def main(words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     if ":" in options.broker and (options.kind is not Kind.PLAIN or options.keep):
         parser.error("--keep and the kinds rights and exhausted need a release of Kafka (got an address)")
-    for logger in ("fencepost", "fencepost_server"):  # many requests are rejected
-        logging.getLogger(logger).setLevel(logging.CRITICAL)
+    live.quiet()
     try:
         if options.keep:
             return _record(options)

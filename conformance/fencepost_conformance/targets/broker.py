@@ -54,7 +54,8 @@ class Broker:
     over TLS, if the settings have a key store for the listener ``secured``. Users with commas, quotes, spaces or
     characters beyond ASCII log in by PLAIN alone, because Kafka's StorageTool cannot read them; the request
     AlterUserScramCredentials adds them for SCRAM. ``timed``: its JVM compiles as an operator's does, so that times
-    count; otherwise it starts with two thirds of the processor time.
+    count; otherwise it starts with two thirds of the processor time, and its controller writes each change at once.
+    ``log_level``: the least level of the lines in its log.
     """
 
     def __init__(
@@ -65,12 +66,15 @@ class Broker:
         offsets_partitions: int = 4,
         heap_mb: int = 512,
         timed: bool = False,
+        log_level: str = "info",
         settings: Mapping[str, str] | None = None,
         logins: Mapping[str, str] | None = None,
     ) -> None:
         self.version = version
         self.name = f"broker:{version}"
-        self._java = [f"-Xmx{heap_mb}m", *(_TIMED if timed else jars.SHORT_RUN), "-Djava.awt.headless=true"]
+        flags = _TIMED if timed else jars.SHORT_RUN
+        log = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
+        self._java = [f"-Xmx{heap_mb}m", *flags, "-Djava.awt.headless=true", log]
         self._settings = {
             "process.roles": "broker,controller",
             "node.id": "1",
@@ -94,6 +98,8 @@ class Broker:
             "num.network.threads": "2",
             "num.io.threads": "4",
             "log.cleaner.dedupe.buffer.size": "2097152",
+            # the controller waits 25 ms for further changes, and a broker forwards one request at a time to it
+            **({} if timed else {"controller.quorum.append.linger.ms": "0"}),
             # the coordinator that the rule book describes is Kafka's default from 4.0 on (D-01 to D-21)
             **({"group.coordinator.new.enable": "true"} if numbers(version) < (4,) else {}),
             **(_secured(logins, settings or {}) if logins else {}),

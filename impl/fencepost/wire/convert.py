@@ -19,6 +19,9 @@ from uuid import UUID
 from fencepost.protocol import consumer_messages, messages, offset_messages
 from fencepost.protocol.errors import ErrorCode
 
+#: types of values that are the same in JSON
+_PLAIN: Final = frozenset((int, str, bool, float, NoneType))
+
 #: kio's name of each API that the coordinator's messages cover, with the classes of request and response.
 GROUP_APIS: dict[str, tuple[type, type]] = {
     "join_group": (messages.JoinGroupRequest, messages.JoinGroupResponse),
@@ -204,12 +207,26 @@ def to_response(api: str, entity: Any) -> messages.ResponseBody:
     return body
 
 
+@cache
+def _field_names(kind: type) -> tuple[str, ...] | None:
+    return tuple([field.name for field in fields(kind)]) if is_dataclass(kind) else None
+
+
 def plain(value: Any) -> Any:
     """Return any message as JSON: bytes in URL-safe base64, durations in milliseconds with ``_ms``, enums as
     numbers."""
-    if is_dataclass(value) and not isinstance(value, type):
-        rows = ((field.name, getattr(value, field.name)) for field in fields(value))
-        return {name + "_ms" * isinstance(item, timedelta): plain(item) for name, item in rows}
+    kind: Any = type(value)
+    if kind in _PLAIN:
+        return value
+    if (names := _field_names(kind)) is not None:
+        row = {}
+        for name in names:
+            item = getattr(value, name)
+            if type(item) in _PLAIN:
+                row[name] = item
+            else:
+                row[f"{name}_ms" if isinstance(item, timedelta) else name] = plain(item)
+        return row
     if isinstance(value, tuple | list):
         return [plain(item) for item in value]
     if isinstance(value, timedelta):

@@ -124,6 +124,7 @@ def kafka(release: str, logins: Logins = NO_LOGINS) -> Iterator[Kafka]:
         release,
         initial_rebalance_delay_ms=0,
         offsets_partitions=OFFSETS_PARTITIONS,
+        log_level="warn",  # it logs several lines for each topic
         settings=settings,
         logins=logins.passwords,
     ) as broker:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,9 +99,10 @@ def play(plan: Plan, start: Callable[[], AbstractContextManager[Kafka]]) -> run.
     """Play all parts, print a line for each, and print and write the differences. Raises what ``start`` raises, and
     ``BrokerFault`` or ``OSError`` if a part fails on several brokers."""
     compared, began = run.Compared(), time.monotonic()
-    with brokers(start) as some:
+    with brokers(start) as some, ProcessPoolExecutor(1) as other:
         for drawn in plan.parts():
-            found = _played(plan, drawn, some, set(compared.first))
+            ours = other.submit(_serves, drawn, alone=plan.alone, port=plan.port)
+            found = _played(plan, drawn, some, ours, set(compared.first))
             compared.take(found)
             seconds = time.monotonic() - began
             left = seconds / compared.requests * max(plan.requests - compared.requests, 0)
@@ -112,12 +115,31 @@ def play(plan: Plan, start: Callable[[], AbstractContextManager[Kafka]]) -> run.
     return compared
 
 
-def _played(plan: Plan, drawn: Part, some: Brokers, known: set[tuple[str, str, str]]) -> run.Compared:
-    """Play one part; again on a new broker, if the broker fails."""
+def _serves(drawn: Part, *, alone: bool, port: bool) -> list[list[Any]]:
+    """The answers of serve to a part; for another process, at the same time as Kafka's."""
+    quiet()
+
+    async def asked() -> list[list[Any]]:
+        async with here(drawn, port=port) as place:
+            return await run.all_answers(place, drawn.scripts, drawn.named, drawn.logins, alone=alone)
+
+    return asyncio.run(asked())
+
+
+def quiet() -> None:
+    """Log nothing of serve: it rejects many requests."""
+    for logger in ("fencepost", "fencepost_server"):
+        logging.getLogger(logger).setLevel(logging.CRITICAL)
+
+
+def _played(
+    plan: Plan, drawn: Part, some: Brokers, ours: Future[list[list[Any]]], known: set[tuple[str, str, str]]
+) -> run.Compared:
+    """Play one part on Kafka, and compare; again on a new broker, if the broker fails. ``ours``: serve's answers."""
     for attempt in range(1, _ATTEMPTS + 1):
         try:
             broker = some.next()
-            found = asyncio.run(_compare(plan, drawn, broker, known))
+            found = asyncio.run(_compare(plan, drawn, broker, ours, known))
         except (BrokerFault, OSError) as reason:
             some.stop()
             if attempt == _ATTEMPTS:
@@ -129,23 +151,22 @@ def _played(plan: Plan, drawn: Part, some: Brokers, known: set[tuple[str, str, s
     raise AssertionError("unreachable")
 
 
-async def _compare(plan: Plan, drawn: Part, broker: Kafka, known: set[tuple[str, str, str]]) -> run.Compared:
+async def _compare(
+    plan: Plan, drawn: Part, broker: Kafka, ours: Future[list[list[Any]]], known: set[tuple[str, str, str]]
+) -> run.Compared:
     """Compare one part. Only differences that are not ``known`` are shortened."""
-    began = time.monotonic()
-    async with here(drawn, port=plan.port) as place:
-        ours = await run.all_answers(place, drawn.scripts, drawn.named, drawn.logins, alone=plan.alone)
-        between = time.monotonic()
-        theirs = await kafkas(drawn, broker, alone=plan.alone)
-        print(f"  {between - began:.1f} s for serve, {time.monotonic() - between:.1f} s for Kafka", flush=True)
-        found = run.Compared()
-        found.add_all(drawn.scripts, theirs, ours)
-        steady = await _steady(plan, drawn, broker, found)
-        new = run.Compared(first={key: rows for key, rows in steady.first.items() if key not in known})
-        if plan.kind is Kind.PLAIN:
+    theirs = await kafkas(drawn, broker, alone=plan.alone)
+    found = run.Compared()
+    answers: list[list[Any]] = await asyncio.wrap_future(ours)
+    found.add_all(drawn.scripts, theirs, answers)
+    steady = await _steady(plan, drawn, broker, found)
+    new = run.Compared(first={key: rows for key, rows in steady.first.items() if key not in known})
+    if plan.kind is Kind.PLAIN and new.first:
+        async with here(drawn, port=plan.port) as place:
             await run.shrunk(new, broker.place, place, lambda each: tell(each, plan.kind, drawn, plan.folder))
-        else:  # rules and transactions have names of the script as it was played
-            for each in new.unshrunk():
-                tell(each, plan.kind, drawn, plan.folder)
+    else:  # rules and transactions have names of the script as it was played
+        for each in new.unshrunk():
+            tell(each, plan.kind, drawn, plan.folder)
     return steady
 
 

@@ -10,6 +10,7 @@ import zlib
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import cache
 from typing import Any, Final
 from uuid import UUID
 
@@ -116,10 +117,6 @@ TABLE: Final = (
     Row("describe_configs", "documentation", How.DROP, "the words are a broker's own"),
 )  # fmt: skip
 
-_ROWS: Final[dict[tuple[str, str], frozenset[How]]] = {
-    (each.api, each.field): frozenset(row.how for row in TABLE if (row.api, row.field) == (each.api, each.field))
-    for each in TABLE
-}
 _NAMES_OF_ROWS: Final = ("name", "resource_name", "group_id")
 #: fields that identify rows
 _KEYS: Final = ("name", "topic", "topic_id", "transactional_id", "group_id", "resource_type", "resource_name",
@@ -155,9 +152,9 @@ class Normal:
         return self._value(api, "", answer)
 
     def _value(self, api: str, field: str, value: Any) -> Any:
-        hows = _ROWS.get(("", field), frozenset()) | _ROWS.get((api, field), frozenset())
+        hows = _hows(api, field)
         if isinstance(value, dict):
-            return {key: self._value(api, key, item) for key, item in value.items() if not _dropped(api, key)}
+            return {key: self._value(api, key, item) for key, item in value.items() if How.DROP not in _hows(api, key)}
         if isinstance(value, list):
             if How.OWN_ROWS in hows:
                 value = [row for row in value if self._is_own(row)]
@@ -271,5 +268,6 @@ def _is_foreign(row: Any) -> bool:
     return row["name"].startswith(_NOT_HERE) or (row["config_source"] != _OF_TOPIC and row["name"] in TOPIC_KEYS)
 
 
-def _dropped(api: str, field: str) -> bool:
-    return How.DROP in _ROWS.get(("", field), ()) or How.DROP in _ROWS.get((api, field), ())
+@cache
+def _hows(api: str, field: str) -> frozenset[How]:
+    return frozenset(row.how for row in TABLE if row.api in ("", api) and row.field == field)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Final, TypeAlias
 
 from fencepost.sharding import partition_for
@@ -22,6 +23,7 @@ from fencepost.wire.frames import API_KEYS, RequestHeader, framed, read_response
 
 from .lines import Line, Place
 from .script import RAW, Move, Run, Script, Sent
+from .settings import GROUP
 
 #: words in place of an answer
 CLOSED: Final = "the connection was closed"
@@ -37,6 +39,9 @@ _CONCURRENT_TRANSACTIONS: Final = 51
 #: the partition has no leader yet, or the coordinator is loading: only Kafka answers so
 _SOON: Final = (5, 6, 14, 15, 16)
 _NO_ACKS: Final = 0
+#: the setting that a barrier changes, and a value below those that it gets
+_TIMEOUT: Final = "consumer.session.timeout.ms"
+_LEAST_TIMEOUT_MS: Final = 45_000
 #: for a request that is sent in pieces
 _PIECES: Final = 4
 _BETWEEN_S: Final = 0.002
@@ -84,6 +89,7 @@ class Player:
         self._lines: dict[_Place, Line] = {}
         self._unanswered: set[_Place] = set()  #: connections whose last request has no answer
         self._count = 0
+        self._changes = 0  #: of the barrier's setting
 
     async def ask(self, move: Move) -> Any:
         """Send a request until its answer is final; returns plain values, or one of the words above."""
@@ -209,43 +215,75 @@ class Player:
             rows = answer["topics" if move.api == "create_topics" else "results"]
             made = {row["name"] for row in rows if row["error_code"] == 0}
             self.made |= made
-            for name in () if self._place.settled else made:
-                counts = [_partitions(row) for row in values["topics"] if row["name"] == name]
-                await self._until_led(name, max(counts))
+            if made and not self._place.settled:
+                counts = [(row["name"], _partitions(row)) for row in values["topics"] if row["name"] in made]
+                await self._until_led({name: max(n for each, n in counts if each == name) for name in made})
         elif self._place.settled:
             return
         elif move.api == "delete_topics":
             gone = {row["name"] for row in answer["responses"] if row["error_code"] == 0 and row["name"]}
             await self._until_gone(sorted(gone))
             if gone:  # Kafka deletes their committed offsets later
-                await self.barrier()
+                await self._change_setting()
                 await self._until_written()
         elif move.api == "incremental_alter_configs" and not all(error_codes(answer)):
             await self.barrier()
 
     async def barrier(self) -> None:
-        """Create a topic and wait for it: Kafka publishes changes in order, so earlier ones are then visible."""
-        name = f"{self.run.prefix}barrier-{self._count}"
-        rows = [{"name": name, "num_partitions": 1, "replication_factor": 1}]
-        await self.exchange("create_topics", 4, {"topics": rows, "timeout": 10_000})
-        await self._until_led(name, 1)
-        await self.exchange("delete_topics", 5, {"topic_names": [name], "timeout": 10_000})
-        await self._until_gone([name])
+        """Wait until the effects of earlier changes are complete. Kafka publishes changes in order, several together,
+        and each is visible before its effects are complete. So a change that is sent when an earlier one is visible,
+        and is then visible itself, shows that the effects of the earlier one are complete."""
+        await self._change_setting()
+        await self._change_setting()
+
+    async def _change_setting(self) -> None:
+        """Change the setting of a group that no script uses, and wait until the change is visible. It costs less than
+        a new topic."""
+        self._changes += 1
+        value = str(_LEAST_TIMEOUT_MS + self._changes)
+        await self._write_setting(value)
+        asked = {**self._setting, "configuration_keys": [_TIMEOUT]}
+        for _ in range(_MOST_WAITS):
+            told, _ = await self.exchange("describe_configs", 4, {"resources": [asked]})
+            if isinstance(told, str) or value in [row["value"] for row in told["results"][0]["configs"]]:
+                return
+            await asyncio.sleep(_WAITING_S)
+
+    async def _write_setting(self, value: str | None) -> None:
+        change = {"name": _TIMEOUT, "config_operation": int(value is None), "value": value}
+        rows = [{**self._setting, "configs": [change]}]
+        await self.exchange("incremental_alter_configs", 1, {"resources": rows, "validate_only": False})
+
+    @property
+    def _setting(self) -> dict[str, Any]:
+        return {"resource_type": GROUP, "resource_name": f"barrier-{self.run.prefix}"}
+
+    async def clean(self) -> None:
+        """Delete the topics of the script, since a broker with thousands of topics is slow, and the barrier's
+        setting."""
+        if self.made:
+            await self.exchange("delete_topics", 5, {"topic_names": sorted(self.made), "timeout": 10_000})
+        if self._changes:
+            await self._write_setting(None)
 
     async def _until_written(self) -> None:
         """Wait until the group coordinators have written what was asked for before. They answer requests without a
         change only then (F-RT-07), such as the deletion of a group that does not exist."""
-        names = (f"{self.run.prefix}none-{at}" for at in range(1_000))
-        of_each = {partition_for(name, OFFSETS_PARTITIONS): name for name in names}
+        names = (f"{self.run.prefix}none-{at}" for at in count())
+        of_each: dict[int, str] = {}
+        while len(of_each) < OFFSETS_PARTITIONS:
+            of_each.setdefault(partition_for(name := next(names), OFFSETS_PARTITIONS), name)
         await self.exchange("delete_groups", 0, {"groups_names": sorted(of_each.values())})
 
-    async def _until_led(self, name: str, partitions: int) -> None:
-        rows = [{"partition_index": at, "timestamp": -1} for at in range(partitions)]
-        asked = {"replica_id": -1, "topics": [{"name": name, "partitions": rows}]}
+    async def _until_led(self, partitions: Mapping[str, int]) -> None:
+        """Wait until topics with these numbers of partitions have leaders. They have them in Metadata before that."""
+        rows = [
+            {"name": name, "partitions": [{"partition_index": at, "timestamp": -1} for at in range(number)]}
+            for name, number in partitions.items()
+        ]
         for _ in range(_MOST_WAITS):
-            there, _ = await self.exchange("metadata", 8, {"topics": [{"name": name}]})
-            told, _ = await self.exchange("list_offsets", 1, asked)
-            if not any((*error_codes(told), *error_codes(there))):
+            told, _ = await self.exchange("list_offsets", 1, {"replica_id": -1, "topics": rows})
+            if not any(error_codes(told)):
                 return
             await asyncio.sleep(_WAITING_S)
 
@@ -278,7 +316,7 @@ async def play(place: Place, script: Script, run: Run, logins: Logins = NO_LOGIN
             answers += await player.ask_together(together) if len(together) > 1 else [await player.ask(together[0])]
         return answers
     finally:
-        await _clean(player)
+        await player.clean()
         await player.close()
 
 
@@ -304,20 +342,14 @@ def may_be_together(move: Move) -> bool:
     return move.api in _AT_ONCE and move.values.get("acks", 1) != _NO_ACKS
 
 
-async def _clean(player: Player) -> None:
-    """Delete the topics of the script, since a broker with thousands of topics is slow."""
-    if player.made:
-        await player.exchange("delete_topics", 5, {"topic_names": sorted(player.made), "timeout": 10_000})
-
-
 def error_codes(answer: Any) -> Iterator[int]:
     """All error codes in an answer."""
     if isinstance(answer, dict):
         for key, value in answer.items():
-            if key.endswith("error_code"):
-                yield value
-            else:
+            if isinstance(value, dict | list):
                 yield from error_codes(value)
+            elif key.endswith("error_code"):
+                yield value
     elif isinstance(answer, list):
         for row in answer:
             yield from error_codes(row)

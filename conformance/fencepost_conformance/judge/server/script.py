@@ -121,6 +121,8 @@ class Run:
 
     def resolve(self, value: Value) -> Value:
         """The value to send, for a value of the script."""
+        if isinstance(value, int):
+            return value
         if isinstance(value, str):
             return self.prefix + value[1:] if value.startswith(OWN) else value
         if isinstance(value, Kept):
