@@ -114,6 +114,7 @@ def explore_with(
     watch: Watch | None = None,
     transitions: bool = False,
     symmetry: bool = False,
+    stop_at_violation: bool = True,
 ) -> Explored:
     """Explore a configuration, a user's too. ``properties``: files with the user's properties. Raises
     BadConfiguration, BadManifest."""
@@ -126,7 +127,14 @@ def explore_with(
         live = bool(system.properties.leads_to or system.properties.settles)
         # Symmetry would be unsound for liveness, and a user's property may name a client.
         folded = symmetry and not live and not (model.own or properties)
-        found = explore(system, limits=limits, transitions=transitions or live, watch=watch, symmetry=folded)
+        found = explore(
+            system,
+            limits=limits,
+            transitions=transitions or live,
+            watch=watch,
+            symmetry=folded,
+            stop_at_violation=stop_at_violation,
+        )
         if live and found.complete:
             found.violations.extend(check_liveness(found))
         return Explored(system, found, raised)

@@ -22,6 +22,13 @@ def graph_over(makers: Makers, graph: Graph, numbers: ValueNumbers) -> LabelledG
     """Return the explored graph over the variables. It needs the transitions."""
     if numbers.variables != tuple(makers):
         raise ValueError(f"numbers are for {numbers.variables}, not for {tuple(makers)}")
+    states = numbered(makers, graph, numbers)
+    edges = {(source, label[0], target) for source, label, _, target in graph.transitions()}
+    return LabelledGraph(numbers, states, {*range(graph.initial)}, edges)
+
+
+def numbered(makers: Makers, graph: Graph, numbers: ValueNumbers) -> list[tuple[int, ...]]:
+    """Return the explored states as numbers of the variables' values."""
     columns = [column.view.tolist() for column in graph.columns]
     values = graph.tables.values
     rows = []
@@ -35,9 +42,7 @@ def graph_over(makers: Makers, graph: Graph, numbers: ValueNumbers) -> LabelledG
                 number = known[key] = numbers.number(place, made)
             row.append(number)
         rows.append(row)
-    states = list(zip(*rows, strict=True))
-    edges = {(source, label[0], target) for source, label, _, target in graph.transitions()}
-    return LabelledGraph(numbers, states, {*range(graph.initial)}, edges)
+    return list(zip(*rows, strict=True))
 
 
 def each_client(names: Sequence[str], of: Callable[[Any], TlaValue]) -> Callable[..., TlaValue]:

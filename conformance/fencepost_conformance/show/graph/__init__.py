@@ -1,0 +1,1 @@
+"""A page on which an explored state graph can be walked."""
