@@ -40,7 +40,7 @@ class Case:
     name: str
     rules: tuple[str, ...]
     text: str
-    play: Play = field(compare=False)
+    play: Callable[[Any], Awaitable[None]] = field(compare=False)
     needs: Mapping[str, int] = field(default_factory=dict, compare=False)
     waits_s: float = 0.0
     fault: KnownFault | None = None

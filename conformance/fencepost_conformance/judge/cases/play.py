@@ -34,7 +34,8 @@ class Ending(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Played:
     """A case that was played. ``why``: the reason, unless it passed. ``mismatch``: what a failure compared.
-    ``compared``: each field that the case compared: connection, number of the answer on it, and path."""
+    ``compared``: each field that the case compared: connection, number of the answer on it, and path. ``rules``: those
+    of a failure, if they are not the case's."""
 
     case: Case
     ending: Ending
@@ -43,6 +44,12 @@ class Played:
     exchanges: tuple[Exchange, ...]
     compared: frozenset[tuple[str, int, str]]
     seconds: float
+    rules: tuple[str, ...] = ()
+
+    @property
+    def cited(self) -> tuple[str, ...]:
+        """The rules that the report shows."""
+        return self.rules or self.case.rules
 
 
 async def play(case: Case, broker: BrokerUnderTest, falsify: Falsify | None = None) -> Played:

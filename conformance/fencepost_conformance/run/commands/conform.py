@@ -35,6 +35,8 @@ from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
 #: the parts of a group that can be under test
 SIDES = ("coordinator", *Half)
+#: how many cases with a client run at the same time: clients take processor time, and heartbeats must be in time
+CLIENTS_AT_ONCE = 4
 #: counts with the same meaning for every protocol
 _ADDED = ("traces", "steps", "replies", "records", "timers", "diverged", "known", "choices_followed")
 
@@ -99,9 +101,31 @@ def conform(  # noqa: PLR0917 — options of a command line
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="with BROKER: write JUnit XML, one test case each")
     ] = None,
+    client: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="play the broker for a client, which this command starts: '… {bootstrap} … {group} … {topic} …'",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """Play the named cases on a broker, or run random traces against a target and compare every step."""
+    """Play the named cases on a broker or with a client, or run random traces against a target and compare every
+    step."""
+    if client is not None or (listed and case and all(name.split(".")[0] == "client" for name in case)):
+        if broker is not None:
+            raise CannotRun("give BROKER or --client, not both: with --client, the suite plays the broker")
+        from .conform_clients import conform_clients, list_client_cases  # noqa: PLC0415 — as below
+
+        if listed or client is None:
+            list_client_cases(case or (), as_json=as_json)
+            return
+        if out is not None:
+            require_folder(out)
+        conform_clients(
+            client, names=case or (), at_once=workers or CLIENTS_AT_ONCE, out=out, junit=junit, as_json=as_json
+        )
+        return
     if listed:
         from .conform_cases import list_cases  # noqa: PLC0415 — as below
 

@@ -39,7 +39,11 @@ _SETTINGS: Final = {
 
 def list_cases(names: Sequence[str], *, as_json: bool) -> None:
     """Print the cases with their texts and rules, and exit."""
-    cases = chosen(names)
+    listed(chosen(names), as_json=as_json)
+
+
+def listed(cases: Sequence[Case], *, as_json: bool) -> None:
+    """Print these cases with their texts and rules, and exit."""
     listing = Listing(("case", "text", "rules"))
     for each in cases:
         listing.add(each.name, each.text, " ".join(each.rules))

@@ -51,7 +51,7 @@ def _line(played: Played) -> Text:
 def _failure(played: Played, again: str) -> list[str]:
     case = played.case
     lines = ["", f"[red]failed[/] [bold]{case.name}[/]: {escape(played.why)}", f"  {escape(case.text)}"]
-    lines += [f"  {escape(rule)}" for rule in rule_lines(case.rules)]
+    lines += [f"  {escape(rule)}" for rule in rule_lines(played.cited)]
     lines += [f"  {escape(line)}" for each in played.exchanges[-_LAST:] for line in exchange_lines(each)]
     return [*lines, f"  again: {escape(again)} --case {case.name}"]
 
@@ -79,7 +79,7 @@ def as_json(played: Played) -> dict[str, Any]:
         "case": case.name,
         "ending": played.ending,
         "text": case.text,
-        "rules": list(case.rules),
+        "rules": list(played.cited),
         "seconds": round(played.seconds, 3),
     }
     if played.why:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Final
 from uuid import UUID
 
 from fencepost.protocol.consumer_messages import (
@@ -29,7 +30,7 @@ from ..offsets.places import Names, Place
 from .track import Track
 
 #: The assignor whose members keep their partitions while they join (K-JOIN-03).
-_COOPERATIVE = "cooperative-sticky"
+COOPERATIVE: Final = "cooperative-sticky"
 _OF_MEMBERS = HeartbeatRequest | SyncGroupRequest | ConsumerGroupHeartbeatRequest
 
 
@@ -50,24 +51,24 @@ class Client:
     def says(self, body: RequestBody, at_ms: int, names: Names) -> None:
         """Note a request of the member, which may show what it has given up."""
         if isinstance(body, JoinGroupRequest):
-            self.cooperative = any(each.name == _COOPERATIVE for each in body.protocols)
+            self.cooperative = any(each.name == COOPERATIVE for each in body.protocols)
             if self.cooperative:
-                self._keeps(_owned(body), at_ms)
+                self._keeps(owned(body), at_ms)
         elif isinstance(body, ConsumerGroupHeartbeatRequest):
             if body.member_epoch == 0:
                 self._keeps(set(), at_ms)
             elif body.member_epoch > 0 and body.topic_partitions is not None:
-                self._keeps(_places(body.topic_partitions, names), at_ms)
+                self._keeps(places(body.topic_partitions, names), at_ms)
 
     def hears(self, answer: ResponseBody | None, at_ms: int, names: Names) -> None:
         """Note an answer to the member, which may assign partitions. With an eager assignor, the others are lost."""
         if isinstance(answer, SyncGroupResponse) and answer.error_code is ErrorCode.NONE:
-            given = _assigned(answer)
+            given = assigned(answer)
             if not self.cooperative:
                 self._keeps(given, at_ms)
             self._gains(given)
         elif isinstance(answer, ConsumerGroupHeartbeatResponse) and answer.assignment is not None:
-            self._gains(_places(answer.assignment, names))
+            self._gains(places(answer.assignment, names))
 
     def _gains(self, given: set[Place]) -> None:
         for place in given - self.held:
@@ -104,21 +105,24 @@ def clients(trace: WireTrace) -> dict[str, Client]:
     return {name: client for name, client in found.items() if name not in several}
 
 
-def _owned(body: JoinGroupRequest) -> set[Place]:
+def owned(body: JoinGroupRequest) -> set[Place]:
+    """The partitions that a member says it owns, by its first protocol; none if it does not say."""
     try:
         return set(decode_subscription(body.protocols[0].metadata).owned_partitions)
     except (SchemaError, IndexError):
         return set()
 
 
-def _assigned(answer: SyncGroupResponse) -> set[Place]:
+def assigned(answer: SyncGroupResponse) -> set[Place]:
+    """The partitions in an answer to SyncGroup; none if it cannot be decoded."""
     try:
         return set(decode_assignment(answer.assignment).partitions)
     except SchemaError:
         return set()
 
 
-def _places(rows: tuple[TopicPartitions, ...], names: Names) -> set[Place]:
+def places(rows: tuple[TopicPartitions, ...], names: Names) -> set[Place]:
+    """The partitions of rows with topic ids, by names where the trace shows them."""
     return {
         (names.names.get(topic := str(UUID(bytes=row.topic_id)), topic), number)
         for row in rows

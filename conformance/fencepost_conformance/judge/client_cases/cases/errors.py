@@ -1,0 +1,76 @@
+"""Each error that a request may meet once: the client works afterwards."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from fencepost.protocol.errors import ErrorCode
+from fencepost_server.faults import Fault
+
+from ..case import client_case
+from ..stage import Stage
+
+
+class _Trouble(NamedTuple):
+    """The ``nth`` request of an API is answered with each of these codes. ``api``: by Kafka's name, and ``kio`` by that
+    of the server's faults."""
+
+    protocol: str
+    api: str
+    kio: str
+    nth: int
+    codes: tuple[ErrorCode, ...]
+    rules: tuple[str, ...]
+
+
+_LOADS, _ABSENT, _MOVED = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR,
+)  # fmt: skip
+_COORDINATOR: Final = (_LOADS, _ABSENT, _MOVED)
+_REBALANCE: Final = ErrorCode.REBALANCE_IN_PROGRESS
+_TROUBLES: Final = (
+    _Trouble("classic", "FindCoordinator", "find_coordinator", 1, (_ABSENT, _LOADS), ("K-FIND-01",)),
+    _Trouble("classic", "JoinGroup", "join_group", 1, _COORDINATOR, ("K-ERR-02", "K-ERR-03")),
+    _Trouble("classic", "JoinGroup", "join_group", 2, (_MOVED, _REBALANCE), ("K-ERR-03", "K-ERR-06")),
+    _Trouble("classic", "SyncGroup", "sync_group", 1, (_ABSENT, _MOVED, _REBALANCE), ("K-ERR-03", "K-ERR-06")),
+    _Trouble("classic", "Heartbeat", "heartbeat", 2, (*_COORDINATOR, _REBALANCE), ("K-ERR-02", "K-ERR-03", "K-ERR-06")),
+    _Trouble("classic", "OffsetFetch", "offset_fetch", 1, (*_COORDINATOR, ErrorCode.UNSTABLE_OFFSET_COMMIT),
+             ("K-OFF-01", "K-OFF-10", "K-OFF-11")),
+    _Trouble("classic", "OffsetCommit", "offset_commit", 2, (*_COORDINATOR, _REBALANCE),
+             ("K-OFF-10", "K-OFF-11", "K-OFF-12")),
+    _Trouble("consumer", "ConsumerGroupHeartbeat", "consumer_group_heartbeat", 1, _COORDINATOR,
+             ("N-ERR-01", "N-ERR-03")),
+    _Trouble("consumer", "ConsumerGroupHeartbeat", "consumer_group_heartbeat", 4, _COORDINATOR,
+             ("N-ERR-01", "N-ERR-03", "N-HB-04")),
+    _Trouble("consumer", "OffsetFetch", "offset_fetch", 1,
+             (*_COORDINATOR, ErrorCode.UNSTABLE_OFFSET_COMMIT, ErrorCode.STALE_MEMBER_EPOCH), ("N-CMT-04", "K-OFF-01")),
+    _Trouble("consumer", "OffsetCommit", "offset_commit", 2, (*_COORDINATOR, ErrorCode.STALE_MEMBER_EPOCH),
+             ("N-CMT-02", "N-CMT-06")),
+)  # fmt: skip
+
+
+def _register() -> None:
+    number = 0
+    for trouble in _TROUBLES:
+        for code in trouble.codes:
+            number += 1
+            _case(number, trouble, code)
+
+
+def _case(number: int, trouble: _Trouble, code: ErrorCode) -> None:
+    which = ("first", "second", "third", "fourth")[trouble.nth - 1]
+    text = (
+        f"The {which} {trouble.api} of a member of a {trouble.protocol} group is answered {code.name}. "
+        "The client tries again, and reads and commits the partitions that it is assigned."
+    )
+
+    @client_case(f"client.error.{number}", *trouble.rules, text=text)
+    async def play(stage: Stage) -> None:
+        await stage.broker(Fault(do="error", api=trouble.kio, nth=trouble.nth, code=code.name))
+        client = await stage.start(protocol=trouble.protocol)
+        await client.troubled(code)
+        await client.settled()
+        await stage.works(client)
+
+
+_register()

@@ -1,0 +1,157 @@
+"""The command of a client under test: one process with its output."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from ...common.errors import CannotRun
+
+#: what a command must name, and what it may place itself
+_NEEDED: Final = ("{bootstrap}", "{group}", "{topic}")
+_OPTIONS: Final = "{options}"
+#: a client that writes more than this floods
+_MOST_BYTES: Final = 16 * 1024 * 1024
+_LONGEST_LINE: Final = 1024 * 1024
+#: the exit status of a client that lacks what the case needs
+NOT_SUPPORTED: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """An event that the client wrote. ``at_s``: of ``time.monotonic``."""
+
+    at_s: float
+    event: str
+    values: dict[str, Any]
+
+
+def words_of(command: str) -> list[str]:
+    """Split a command of ``--client`` into its words. Raises ``CannotRun`` if it cannot be run."""
+    try:
+        words = shlex.split(command)
+    except ValueError as wrong:
+        raise CannotRun(f"--client {command!r} cannot be split into words: {wrong}") from None
+    if lacking := [each for each in _NEEDED if each not in command]:
+        raise CannotRun(f"--client {command!r} lacks {', '.join(lacking)}, which the suite replaces for each case")
+    if shutil.which(words[0]) is None:
+        raise CannotRun(f"--client: there is no program {words[0]!r}")
+    return words
+
+
+def filled(words: Sequence[str], bootstrap: str, group: str, topic: str, options: Sequence[str]) -> list[str]:
+    """Return the command of one process. The options follow it, unless it says where they belong."""
+    values = {"{bootstrap}": bootstrap, "{group}": group, "{topic}": topic, _OPTIONS: shlex.join(options)}
+    made = []
+    for word in words:
+        for name, value in values.items():
+            word = word.replace(name, value)  # noqa: PLW2901
+        made.append(word)
+    return made if any(_OPTIONS in word for word in words) else [*made, *options]
+
+
+@dataclass(slots=True)
+class ClientProcess:
+    """A running client. ``said``: its events. ``flooded``: it wrote too much, and was killed."""
+
+    process: asyncio.subprocess.Process
+    said: list[Said] = field(default_factory=list)
+    errors: deque[str] = field(default_factory=lambda: deque(maxlen=20))
+    flooded: bool = False
+    _readers: list[asyncio.Task[None]] = field(default_factory=list)
+
+    @classmethod
+    async def start(cls, command: Sequence[str]) -> ClientProcess:
+        """Start a process in a new process group. Raises ``OSError``."""
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+            limit=_LONGEST_LINE,
+        )
+        made = cls(process)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        made._readers = [
+            asyncio.ensure_future(made._read(process.stdout, made._event)),
+            asyncio.ensure_future(made._read(process.stderr, made.errors.append)),
+        ]
+        return made
+
+    async def _read(self, stream: asyncio.StreamReader, take: Any) -> None:
+        total = 0
+        while True:
+            try:
+                line = await stream.readline()
+            except ValueError:  # a line without an end
+                self._flood()
+                return
+            if not line:
+                return
+            total += len(line)
+            if total > _MOST_BYTES:
+                self._flood()
+                return
+            take(line.decode(errors="replace").rstrip())
+
+    def _flood(self) -> None:
+        self.flooded = True
+        self.signal(signal.SIGKILL)
+
+    def _event(self, line: str) -> None:
+        try:
+            values = json.loads(line)
+        except ValueError:
+            return
+        if isinstance(values, dict) and isinstance(values.get("event"), str):
+            self.said.append(Said(time.monotonic(), values["event"], values))
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process and to those that it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+    @property
+    def ended(self) -> int | None:
+        """The exit status; None while it runs."""
+        return self.process.returncode
+
+    @property
+    def last_words(self) -> str:
+        """The last line on standard error, in brackets; empty if there is none."""
+        line = next((each for each in reversed(self.errors) if each.strip()), "")
+        return f" ({line[:200]})" if line else ""
+
+    async def close(self, within_s: float) -> bool:
+        """Ask it to close; return whether it ended by itself in this time."""
+        self.signal(signal.SIGTERM)
+        try:
+            async with asyncio.timeout(within_s):
+                await self.process.wait()
+        except TimeoutError:
+            await self.kill()
+            return False
+        await self.kill()  # what it may have left behind
+        return True
+
+    async def kill(self) -> None:
+        """End it and everything that it started, and read the rest of its output."""
+        self.signal(signal.SIGKILL)
+        await self.process.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(2):
+                await asyncio.gather(*self._readers, return_exceptions=True)
+        for reader in self._readers:
+            reader.cancel()

@@ -1,0 +1,1 @@
+"""The judge of members: what a client may send, given the answers that it got."""

@@ -1,0 +1,186 @@
+"""The named cases for clients: a right client passes them, and each planted fault of a client makes one fail."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.judge.cases.play import Ending, Played
+from fencepost_conformance.judge.client_cases.case import CLIENT_CASES
+from fencepost_conformance.judge.client_cases.catalogue import chosen
+from fencepost_conformance.judge.client_cases.play import play_all
+from fencepost_conformance.judge.client_cases.process import filled, words_of
+from fencepost_conformance.judge.client_cases.stage import ClientUnderTest
+from fencepost_conformance.show.report.cases import table
+
+SCRIPT = Path(__file__).parents[2] / "clients" / "scripted.py"
+PLACES = "--bootstrap {bootstrap} --group {group} --topic {topic}"
+#: short, since the tests wait for it; heartbeats of the scripted client come every quarter of it
+SESSION_MS = 2_000
+
+
+def client(fault: str = "", patience_s: float = 15.0) -> ClientUnderTest:
+    command = f"{sys.executable} {SCRIPT} {PLACES}" + (f" --fault {fault}" if fault else "")
+    return ClientUnderTest(tuple(words_of(command)), SESSION_MS, patience_s)
+
+
+def played(names: Sequence[str], under_test: ClientUnderTest) -> list[Played]:
+    return asyncio.run(play_all(chosen(names), under_test))
+
+
+#: a fault of the scripted client, the case that finds it, and a part of what the report says
+FAULTS = [
+    ("never-fetches", "client.join.1", "expected a Fetch from each assigned partition"),
+    ("no-leave", "client.join.2", "ended without leaving its group"),
+    ("no-leave", "client.join.1", "ended without leaving its group"),
+    ("commits-after-leave", "client.join.1", "the member left at"),
+    ("commits-as-nobody", "client.join.1", "without a member id"),
+    ("reads-strangers", "client.join.2", "records only of partitions that it was assigned"),
+    ("claims-all", "client.join.7", "that it owns"),
+    ("claims-old", "client.rejoin.4", "expected nothing, since it joins"),
+    ("claims-old", "client.cooperative.1", "saying that it owns"),
+    ("assigns-twice", "client.join.6", "to two members"),
+    ("commits-given-up", "client.join.7", "expected commits of"),
+    ("commits-given-up", "client.join.6", "expected commits of"),
+    ("commits-when-removed", "client.rejoin.1", "expected JoinGroup, or nothing: UNKNOWN_MEMBER_ID"),
+    ("commits-when-removed", "client.rejoin.4", "expected a join with epoch 0, or nothing: FENCED_MEMBER_EPOCH"),
+    ("stays-fenced", "client.fence.1", "FENCED_INSTANCE_ID"),
+    ("stays-fenced", "client.fence.2", "FENCED_INSTANCE_ID"),
+    ("no-rejoin", "client.rejoin.2", "expected a JoinGroup, or a heartbeat with epoch 0"),
+    ("keeps-id", "client.rejoin.1", "JoinGroup with an empty member id"),
+    ("keeps-generation", "client.rejoin.3", "expected generation 2"),
+    ("keeps-epoch", "client.rejoin.5", "expected a join with epoch 0"),
+    ("no-heartbeats", "client.heartbeat.1", "sent no heartbeat for"),
+    ("no-heartbeats", "client.heartbeat.2", "sent no heartbeat for"),
+    ("hurries", "client.heartbeat.1", "100 times within a second"),
+    ("joins-forever", "client.heartbeat.1", "though the group was stable"),
+    ("overlaps-heartbeats", "client.heartbeat.2", "its answer first"),
+    ("ignores-rebalance", "client.join.6", "expected a member that joins"),
+    ("dies-on-error", "client.error.3", "exited with status 0"),
+    ("no-look-up", "client.coordinator.1", "an OffsetCommit that the coordinator accepts"),
+    ("stops-committing", "client.commit.3", "an OffsetCommit that the coordinator accepts"),
+    ("forgets-commits", "client.resume.1", "which client 1 committed last"),
+    ("gives-all-up", "client.cooperative.1", "gave up 4 partitions"),
+    ("keeps-reading", "client.revoke.1", "records only of partitions"),
+    ("skips-revoked", "client.revoke.1", "after client 2 was assigned that partition"),
+    ("stubborn", "client.close.1", "was still running"),
+]
+#: played by ``make test``; ``make test-all`` plays all
+QUICK = {("never-fetches", "client.join.1"), ("commits-after-leave", "client.join.1"), ("no-leave", "client.join.2")}
+
+
+def test_a_right_client_passes() -> None:
+    """One case of each protocol here; ``make test-all`` plays them all."""
+    for each in played(["client.join.1", "client.join.2", "client.rejoin.4"], client()):
+        assert each.ending is Ending.PASSED, f"{each.case.name}: {each.why}"
+
+
+@pytest.mark.all
+def test_a_right_client_passes_all_cases() -> None:
+    done = played([], client())
+    assert [f"{each.case.name}: {each.why}" for each in done if each.ending is not Ending.PASSED] == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "text"),
+    [each if each[:2] in QUICK else pytest.param(*each, marks=pytest.mark.all) for each in FAULTS],
+)
+def test_a_planted_fault_makes_a_case_fail(fault: str, name: str, text: str) -> None:
+    (found,) = played([name], client(fault, patience_s=8.0))
+    assert found.ending is Ending.FAILED, found.why
+    assert text in found.why, found.why
+    assert found.exchanges
+    assert found.mismatch is not None
+
+
+def test_a_failure_shows_the_request_the_rules_and_how_to_repeat_it() -> None:
+    (found,) = played(["client.join.1"], client("commits-as-nobody", patience_s=4.0))
+    console = Console(file=io.StringIO(), width=300)
+    console.print(table([found], "fencepost conform --client '…'"))
+    text = " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
+    assert "OffsetCommit" in text
+    assert "K-OFF-02: With group subscription, commits are sent only in STABLE" in text
+    assert "again: fencepost conform --client '…' --case client.join.1" in text
+
+
+@pytest.mark.parametrize(
+    ("script", "text"),
+    [
+        ("raise SystemExit('no broker today')", "exited with status 1 before it looked for its coordinator (no broker"),
+        ("raise SystemExit(64)", "the client says that it lacks what the case needs"),
+        ("import time; time.sleep(60)", "did nothing of the kind for 2 s"),
+        ("while True: print('x' * 60_000)", "wrote more than 16 MiB"),
+        ("print('x' * 2_000_000); import time; time.sleep(60)", "wrote more than 16 MiB, or a line without an end"),
+    ],
+)
+def test_a_command_that_is_not_a_client_is_reported_in_one_line(script: str, text: str, tmp_path: Path) -> None:
+    program = tmp_path / "client.py"
+    program.write_text(script)
+    under_test = ClientUnderTest((sys.executable, str(program), *PLACES.split()), SESSION_MS, 2.0)
+    for found in played(["client.join.1", "client.join.2"], under_test):
+        assert found.ending in {Ending.NOT_REACHED, Ending.NOT_SUPPORTED}
+        assert text in found.why
+        assert "\n" not in found.why
+
+
+def test_every_process_is_ended(tmp_path: Path) -> None:
+    """A client that ignores SIGTERM, and has started a process itself."""
+    program, pids = tmp_path / "client.py", tmp_path / "pids"
+    program.write_text(
+        "import os, signal, subprocess, sys, time\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\n"
+        "time.sleep(60)\n"
+    )
+    played(["client.join.1"], ClientUnderTest((sys.executable, str(program), *PLACES.split()), SESSION_MS, 2.0))
+    for pid in map(int, pids.read_text().split()):
+        deadline = time.monotonic() + 5
+        while _runs(pid):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process runs: an ended process that is still to be waited for does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("client --bootstrap {bootstrap} --topic {topic}", "lacks {group}"),
+        (f"no-such-program {PLACES}", "there is no program 'no-such-program'"),
+        (f"client '{PLACES}", "cannot be split into words"),
+    ],
+)
+def test_a_command_that_cannot_run_is_refused(command: str, text: str) -> None:
+    with pytest.raises(CannotRun, match=text):
+        words_of(command)
+
+
+def test_options_follow_the_command_or_take_their_place() -> None:
+    options = ["--protocol", "classic"]
+    assert filled(["run", "{bootstrap}"], "h:1", "g", "t", options) == ["run", "h:1", "--protocol", "classic"]
+    assert filled(["sh", "-c", "run {options} {group}"], "h:1", "g", "t", options) == [
+        "sh", "-c", "run --protocol classic g",
+    ]  # fmt: skip
+
+
+def test_each_case_is_in_the_docs_and_the_families_are() -> None:
+    docs = (Path(__file__).parents[3] / "docs" / "clients.md").read_text()
+    families = {case.family for case in CLIENT_CASES.values()}
+    assert {family for family in families if f"`{family}`" not in docs} == set()
+    assert f"{len(CLIENT_CASES)} cases" in docs
