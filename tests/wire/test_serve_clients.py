@@ -1,5 +1,5 @@
 """``fencepost serve`` and unmodified clients of Go, Node and Rust: each produces, joins, reads, commits, and resumes at
-its commit (``tests/clients``)."""
+its commit (``roundtrip`` in ``conformance/peers``)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from served import Served
 
+from fencepost_conformance.run.matrix.clients import peers_folder
 from fencepost_conformance.targets.jvm.jars import cache_root
 
 pytestmark = [pytest.mark.clients, pytest.mark.all]
-CLIENTS = Path(__file__).parents[1] / "clients"
 GO = ("franz-go", "franz-go-next", "sarama", "kafka-go")
 NODE = ("kafkajs", "platformatic", "platformatic-next")
 RUST = ("krafka", "krafka-next")
@@ -28,39 +28,35 @@ def served() -> Iterator[Served]:
         yield server
 
 
-def prepared(program: str, folder: str, place: Path, *command: str) -> Path:
-    """Return a copy of the folder in which the command has run; skip the test if that is impossible."""
-    path = shutil.which(program)
-    if path is None:
+def prepared(program: str, language: str) -> Path:
+    """Install the clients of a language; return the folder of what was built. Skip the test if that is impossible."""
+    if shutil.which(program) is None:
         pytest.skip(f"needs {program}")
-    copy = place / folder
-    shutil.copytree(CLIENTS / folder, copy)
-    ended = subprocess.run([path, *command], cwd=copy, capture_output=True, text=True, timeout=900, check=False)
+    ended = subprocess.run(
+        [peers_folder() / language / "install"], capture_output=True, text=True, timeout=900, check=False
+    )
     if ended.returncode != 0:
         pytest.skip(f"{program} cannot build the clients: {ended.stderr.strip().splitlines()[-1:]}")
-    return copy
+    return cache_root() / "peers" / language
 
 
 @pytest.fixture(scope="module")
-def go(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return prepared("go", "go", tmp_path_factory.mktemp("go"), "build", "-o", "clients", ".") / "clients"
+def go() -> Path:
+    return prepared("go", "go") / "roundtrip"
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return prepared("npm", "node", tmp_path_factory.mktemp("node"), "install", "--no-audit", "--no-fund")
+def node() -> Path:
+    return prepared("npm", "javascript") / "roundtrip.mjs"
 
 
 @pytest.fixture(scope="module")
-def rust(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The build is kept, because compiling takes minutes."""
-    target = cache_root() / "workers" / "rust"
-    prepared("cargo", "rust", tmp_path_factory.mktemp("rust"), "build", "--locked", "--target-dir", str(target))
-    return target / "debug" / "clients"
+def rust() -> Path:
+    return prepared("cargo", "rust") / "debug" / "roundtrip"
 
 
-def works(*command: str, cwd: Path | None = None) -> None:
-    ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=120, env=os.environ, check=False)
+def works(*command: str) -> None:
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, env=os.environ, check=False)
     assert (ended.returncode, ended.stdout) == (0, "ok\n"), ended.stderr
 
 
@@ -71,7 +67,7 @@ def test_go(served: Served, go: Path, client: str) -> None:
 
 @pytest.mark.parametrize("client", NODE)
 def test_node(served: Served, node: Path, client: str) -> None:
-    works("node", "main.mjs", served.bootstrap, client, cwd=node)
+    works("node", str(node), served.bootstrap, client)
 
 
 @pytest.mark.parametrize("client", RUST)

@@ -1,0 +1,1 @@
+"""The matrix: brokers and clients that can be installed, against the families of named cases."""
