@@ -101,7 +101,8 @@ def get_or_create_static_member(step: Step, group: ConsumerGroup, instance_id: s
         raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)  # M-STATIC-13
     if holder.epoch != STATIC_LEAVE_EPOCH and holder.classic is None:
         if holder.member_id == member_id and step.rules.static_member_may_rejoin:
-            return Found(holder)  # like any member that joins again (M-STATIC-02, M-FENCE-07)
+            check_epoch(step, holder, claim)  # like any member that joins again (M-STATIC-02, M-FENCE-07)
+            return Found(holder)
         raise Rejected(ErrorCode.UNRELEASED_INSTANCE_ID)
     has_place = holder.member_id != member_id and member_id in group.members
     if has_place and step.rules.present_member_replaces_none:  # its partitions would lose their owner (M-STATIC-15)
