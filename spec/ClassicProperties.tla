@@ -164,6 +164,41 @@ EveryChangedSubscriptionStartsARebalance ==
        /\ \E y \in replies' \ replies : y.to = r.from /\ y.error = "NONE"
        => group'.generationId > group.generationId]_vars
 
+\* The leader of a Stable group joins again because it wants another assignment, so
+\* its JoinGroup starts a rebalance, even with the same subscription (C-JOIN-53).
+EveryRejoinOfALeaderStartsARebalance ==
+  [][\A r \in requests \ requests' :
+       /\ CoordinatorHandlesJoin
+       /\ r.api = "JoinGroup"
+       /\ group.state = "Stable" /\ r.memberId = group.leader
+       /\ InstanceOf[r.from] \in {"", group.members[r.memberId].instanceId}
+       => group'.state # "Stable"]_vars
+
+\* A static leader that returns to a Stable group must not assign: the members keep
+\* what they have (C-STATIC-04).
+EveryLeaderOfAStableGroupSkipsItsAssignment ==
+  [][\A y \in replies' \ replies :
+       /\ y.api = "JoinGroup" /\ y.error = "NONE"
+       /\ group'.state = "Stable" /\ y.memberId = y.leader
+       => y.skipAssignment]_vars
+
+\* A rebalance that interrupts the sync phase blanks all assignments: they belong to
+\* the generation before, and a conversion must not take them for those of the next one
+\* (C-JOIN-42, C-SYNC-22, X-UP-05).
+ARebalanceInTheSyncPhaseBlanksAssignments ==
+  [][/\ group.state = "CompletingRebalance"
+     /\ \/ group'.state = "PreparingRebalance"
+        \/ group'.generationId > group.generationId
+     => \A m \in DOMAIN group'.members : group'.members[m].assignment = {}]_vars
+
+\* A newcomer in the initial delay extends it, as long as extensions are left
+\* (C-JOIN-43).
+EveryNewcomerExtendsTheInitialDelay ==
+  [][/\ JoinTimerFires \/ JoinTimerFiresEarly
+     /\ group.initial /\ group.newMemberAdded /\ group.delaysLeft > 0
+     => /\ group'.initial /\ group'.joinTimer
+        /\ group'.delaysLeft = group.delaysLeft - 1]_vars
+
 \* Before the join timer fires, a join phase ends only when every member has
 \* joined, the last one in this step, and no id is pending (C-ST-23, C-JOIN-41).
 NoJoinPhaseEndsEarly ==

@@ -124,6 +124,16 @@ EveryGrownTopicBumpsTheEpoch ==
          /\ group'.hashed = existing
          /\ group.hashed # existing => group'.groupEpoch > group.groupEpoch]_vars
 
+\* A computed target begins an interval, and none is computed while one runs
+\* (M-TGT-08, M-TGT-09).
+EveryTargetBeginsAnInterval ==
+  [][CoordinatorHandlesHeartbeat /\ group'.assignmentEpoch > group.assignmentEpoch =>
+       ~group.blocked /\ group'.blocked = Interval]_vars
+
+\* A group without members subscribes to nothing, so it has no metadata hash
+\* (M-META-07).
+AnEmptyGroupHasNoHash == Present = {} => group.hashed = 0
+
 -----------------------------------------------------------------------------
 (***************************************************************************)
 (* Members and their states.                                               *)

@@ -102,6 +102,44 @@ RevokingMayAlwaysCommit(m, epoch, p) ==
 \* (M-STATIC-03).
 KeepsItsEpoch(m) == m.epoch
 
+\* For WithoutMember: the instance id of a member that is gone stays mapped (M-LEAVE-04).
+InstanceStaysMapped(g, id, n) ==
+  [g EXCEPT !.members = Without(@, {id}), !.target = Without(@, {id}),
+            !.rebalanceTimers = Without(@, {id}), !.sessionTimers = @ \ {id},
+            !.groupEpoch = @ + 1, !.hashed = MetadataHash(Without(g.members, {id}), n)]
+
+\* For WithTarget: no interval begins (M-TGT-08).
+NoIntervalBegins(g, T) ==
+  [g EXCEPT !.target = T, !.assignmentEpoch = g.groupEpoch, !.blocked = FALSE]
+
+\* For Answer: the epoch in the answer is that before the heartbeat (M-RSP-02).
+AnswerWithPreviousEpoch(before, after, r) ==
+  LET includesAssignment == IncludesAssignment(before, after, r)
+  IN [error |-> "NONE", epoch |-> IF before.epoch > 0 THEN before.epoch ELSE after.epoch,
+      includesAssignment |-> includesAssignment,
+      assignment |-> IF includesAssignment THEN DOMAIN after.assigned ELSE {}]
+
+\* For Reconciled: a member that has its target keeps its old epoch (M-REC-02).
+TargetReachedKeepsEpoch(g, m, T, t, r) ==
+  CASE m.state = "STABLE" /\ (m.epoch = t \/ (m.epoch > 0 /\ DOMAIN m.assigned = T)) -> m
+    [] m.state = "UNREVOKED" /\ ~Confirms(r, m) -> m
+    [] m.state = "UNREVOKED" -> Advanced(g, m, T, t, r, AfterRevocation(m.epoch))
+    [] OTHER -> Advanced(g, m, T, t, r, m.epoch)
+
+\* For Loaded: a load sets no rebalance timers (M-TMR-02, F-LOAD-05).
+LoadedWithoutRebalanceTimers(h, blocked) ==
+  [groupEpoch |-> h.groupEpoch, assignmentEpoch |-> h.assignmentEpoch, hashed |-> h.hashed,
+   members |-> h.members, target |-> h.target, instances |-> h.instances,
+   rebalanceTimers |-> << >>, sessionTimers |-> DOMAIN h.members,
+   blocked |-> blocked /\ ~IsUnassigned(h)]
+
+\* For MustRevoke: a heartbeat that does not list owned partitions confirms (M-REC-10,
+\* M-REC-18).
+UnlistedPartitionsAreReleased(r, lost) == lost # {} /\ r.owned \cap lost # {}
+
+\* For MetadataHash: an emptied group keeps its hash (M-META-07).
+EmptiedGroupKeepsHash(members, n) == n
+
 \* For ExpectsAnswer: a client never stops waiting (N-ERR-06).
 ExpectsAnswerForever(c) == TRUE
 

@@ -124,6 +124,27 @@ NoRebalanceTimer(g, id, before, after) == Without(g.rebalanceTimers, {id})
 \* For Classic!WithoutReplaced: a replaced member stays (C-STATIC-02).
 ReplacedMemberStays(members, old) == members
 
+\* For AnswerParkedRequests: an upgrade answers parked JoinGroups only (X-UP-03).
+ParkedSyncsStay(g) ==
+  LET M == DOMAIN g.members
+      Unparked == [g EXCEPT !.members = [m \in M |->
+                     [@[m] EXCEPT !.awaitingJoin = "no", !.awaitingSync = "no"]]]
+      JoinOf(m) == g.members[m].awaitingJoin
+      ToJoin(m) == Classic!JoinError(JoinOf(m), "REBALANCE_IN_PROGRESS", "")
+  IN Classic!ReplyAll(Classic!Outcome(Unparked), M, JoinOf, ToJoin)
+
+\* For CanGetMore: a classic member does not learn of freed partitions (X-HB-03).
+FreedPartitionsAreIgnored(g, m) == FALSE
+
+\* For WithoutOldTimers: timers outlive a change of protocol (M-STATIC-10).
+OldTimersStay(g) == g
+
+\* For UpgradedEpoch: an upgrade starts at epoch 1 (X-UP-04).
+UpgradedAtEpochOne(g) == 1
+
+\* For OwesPartitions: a downgrade by a join never waits (X-DOWN-22).
+NothingIsOwed(h, M) == FALSE
+
 \* For ExpectsAnswer: a client never stops waiting (K-ERR-13, N-ERR-06).
 ExpectsAnswerForever(c) == TRUE
 =============================================================================

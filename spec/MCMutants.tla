@@ -173,6 +173,65 @@ SyncExpiresInAnyState(g) ==
                  !.sessionTimers = @ \ late]
   IN IF g.pendingSync = {} THEN Outcome(fired) ELSE PrepareRebalance(Outcome(rest))
 
+\* For JoinExpired: a newcomer never extends the initial delay (C-JOIN-43).
+InitialDelayIsNeverExtended(g) == CompleteJoin(Outcome([g EXCEPT !.joinTimer = FALSE]))
+
+\* For AfterLeave: a leave in a join phase never ends it (C-LEAVE-22).
+LeaveEndsNoJoinPhase(w) ==
+  IF w.g.state \in {"CompletingRebalance", "Stable"} THEN PrepareRebalance(w) ELSE w
+
+\* For HeartbeatError: no heartbeat reports a rebalance (C-HB-11).
+HeartbeatErrorWithoutRebalance(g, id, inst, generation) ==
+  CASE g.state = "Empty" -> "UNKNOWN_MEMBER_ID"
+    [] MemberError(g, id, inst) # "" -> MemberError(g, id, inst)
+    [] generation # g.generationId -> "ILLEGAL_GENERATION"
+    [] OTHER -> "NONE"
+
+\* For SyncReplicated: the assignment of an older generation counts (C-SYNC-23).
+SyncReplicatedInAnyGeneration(g, record) ==
+  LET Stored(m) == IF \E l \in record.members : l.memberId = m
+                   THEN (CHOOSE l \in record.members : l.memberId = m).assignment ELSE {}
+      ParkedRequest(m) == g.members[m].awaitingSync
+      Answer(m)  == SyncReply(ParkedRequest(m), "NONE", Stored(m))
+      stable == [g EXCEPT !.state = "Stable", !.sessionTimers = @ \cup Synced(g),
+                          !.members = [m \in DOMAIN @ |->
+                             [@[m] EXCEPT !.assignment = Stored(m), !.awaitingSync = "no"]]]
+  IN IF g.state = "CompletingRebalance"
+     THEN ReplyAll(Outcome(stable), DOMAIN g.members, ParkedRequest, Answer) ELSE Outcome(g)
+
+\* For JoinAnswer: a static leader that returns is asked for an assignment (C-STATIC-04).
+JoinAnswerWithoutSkip(g, c, m, skip) ==
+  [api |-> "JoinGroup", to |-> c, error |-> "NONE", memberId |-> m,
+   generation |-> g.generationId, leader |-> g.leader, skipAssignment |-> FALSE,
+   members |-> IF m # g.leader THEN {}
+               ELSE {[memberId |-> n, metadata |-> g.members[n].metadata]
+                     : n \in DOMAIN g.members}]
+
+\* For FailParkedSyncs: assignments are kept when the sync phase fails (C-JOIN-42,
+\* C-SYNC-22).
+FailParkedSyncsOnly(w, error) ==
+  LET ParkedRequest(m) == w.g.members[m].awaitingSync
+      Answer(m)  == SyncReply(ParkedRequest(m), error, {})
+      g == [w.g EXCEPT !.sessionTimers = @ \cup Synced(w.g),
+                       !.members = [m \in DOMAIN @ |-> [@[m] EXCEPT !.awaitingSync = "no"]]]
+  IN ReplyAll([w EXCEPT !.g = g], DOMAIN g.members, ParkedRequest, Answer)
+
+\* For Surviving: a record survives with the leader only (F-LOAD-01).
+FollowersAreLost(k) ==
+  LET record == IF k = 0 THEN log ELSE unreplicated[k].record
+  IN IF Cardinality(record.members) < 2 THEN record
+     ELSE [record EXCEPT !.members = {l \in @ : l.memberId = record.leader}]
+
+\* For Rejoin: in a Stable group the leader is answered like any other member
+\* (C-JOIN-53).
+RejoinWithoutLeaderCheck(w, id, metadata, caller) ==
+  LET g == [w.g EXCEPT !.members[id].metadata = metadata, !.members[id].awaitingJoin = caller]
+      v == [w EXCEPT !.g = g]
+  IN CASE g.state = "PreparingRebalance" -> MaybeCompleteJoin(v)
+       [] w.g.members[id].metadata = metadata ->
+            ReplyTo(w, caller, JoinAnswer(w.g, caller, id, FALSE))
+       [] OTHER -> PrepareRebalance(v)
+
 \* For ExpectsAnswer: a client never stops waiting (K-ERR-13).
 AlwaysExpectsAnswer(c) == TRUE
 =============================================================================

@@ -372,6 +372,22 @@ EveryInstanceBelongsToOneMember ==
 \* Another coordinator would load the same consumer group (F-LOAD-01, X-UP-05).
 TheMemoryEqualsTheLog == IsConsumerGroup => log = ConsumerLog(group)
 
+\* A classic member that has to revoke, lags behind the target, or can have all that it
+\* waits for, is asked to rejoin by the answer to its next heartbeat (X-HB-03, X-HB-07).
+\* The left side repeats the rules.
+EveryMemberWithNewsIsAskedToRejoin ==
+  \A c \in Clients :
+    /\ IsConsumerGroup
+    /\ classic[c].state = "stable" /\ classic[c].memberId \in DOMAIN group.subscriptions
+    /\ classic[c].generation = Member(classic[c].memberId).epoch
+    /\ LET m == Member(classic[c].memberId)
+           missing == Consumer!Stored(group.consumer, classic[c].memberId) \ DOMAIN m.assigned
+           held == UNION {Consumer!Holding(Member(n)) : n \in Present}
+       IN \/ m.state = "UNREVOKED"
+          \/ m.epoch < group.consumer.assignmentEpoch
+          \/ m.state = "UNRELEASED" /\ missing \cap held = {}
+    => ClassicHeartbeat(c).error = "REBALANCE_IN_PROGRESS"
+
 \* A classic member that is asked to rejoin, by the answer to a SyncGroup or a
 \* Heartbeat, has the timer that ends the wait for it (X-TMR-02).
 EveryMemberAskedToRejoinHasAJoinTimer ==

@@ -14,14 +14,20 @@ from typing import Any, Final
 from unittest.mock import patch
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, SyncGroupRequest
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    SyncGroupRequest,
+)
 from fencepost.protocol.records import Record
 
 from ..classic import Arrive, Durable, live, rebalance, requests, static, sync, validate, work
 from ..classic import join as joining
 from ..classic.draft import Draft
 from ..classic.group import GroupState
-from ..classic.state import JOIN_TIMER, SYNC_TIMER, Group, Member, Replaced, Timer
+from ..classic.state import JOIN_TIMER, SYNC_TIMER, Assigned, Group, Member, Replaced, Timer
 from ..machines import COMPLETING, EMPTY, PREPARING, STABLE
 from ..offsets import checks
 from ..offsets.checks import Checked, Committer
@@ -317,6 +323,92 @@ def _sync_expires_in_any_state() -> Patches:
     return _patch_everywhere("expire_sync_timer", expire_sync_timer)
 
 
+def _initial_delay_is_never_extended() -> Patches:
+    """A newcomer never extends the initial delay (C-JOIN-43)."""
+
+    def expire_join_timer(d: Draft) -> None:
+        d.delay = None
+        rebalance.complete_join(d)
+
+    return _patch_everywhere("expire_join_timer", expire_join_timer)
+
+
+def _heartbeat_without_rebalance() -> Patches:
+    """No heartbeat reports a rebalance (C-HB-11)."""
+    original = live.heartbeat
+
+    def heartbeat(d: Draft, body: HeartbeatRequest) -> HeartbeatResponse:
+        answer = original(d, body)
+        busy = answer.error_code is ErrorCode.REBALANCE_IN_PROGRESS
+        return HeartbeatResponse(ErrorCode.NONE) if busy else answer
+
+    return _patch_everywhere("heartbeat", heartbeat)
+
+
+def _sync_replicated_in_any_generation() -> Patches:
+    """The assignment of an older generation counts (C-SYNC-23)."""
+    original = sync.complete_assignment
+
+    def complete_assignment(d: Draft, callback: Assigned) -> None:
+        original(d, callback._replace(generation=d.generation))
+
+    return _patch_everywhere("complete_assignment", complete_assignment)
+
+
+def _join_answer_without_skip() -> Patches:
+    """A static leader that returns is asked for an assignment (C-STATIC-04)."""
+    original = Draft.joined
+
+    def joined(self: Draft, member_id: str, rows: Any, *, skip: bool = False) -> JoinGroupResponse:
+        return original(self, member_id, rows, skip=False)
+
+    return [(Draft, "joined", joined)]
+
+
+def _fails_parked_syncs_only() -> Patches:
+    """Assignments are kept when the sync phase fails (C-JOIN-42, C-SYNC-22)."""
+    original = rebalance.propagate_assignment
+
+    def propagate_assignment(d: Draft, assignments: dict[str, bytes], error: ErrorCode) -> None:
+        kept = {member.member_id: member.assignment for member in d.members.values()}
+        original(d, assignments, error)
+        if error is not ErrorCode.NONE:
+            for member in list(d.members.values()):
+                d.put(member._replace(assignment=kept[member.member_id]))
+
+    return _patch_everywhere("propagate_assignment", propagate_assignment)
+
+
+def _followers_are_lost() -> Patches:
+    """A record survives with the leader only (F-LOAD-01)."""
+    original = closed.surviving
+
+    def surviving(log: closed.Log, survive: int) -> Record:
+        record = original(log, survive)
+        value = record.group_metadata
+        if value is None or len(value.members) < 2:
+            return record
+        leader = tuple(member for member in value.members if member.member_id == value.leader)
+        return replace(record, value=replace(value, members=leader))
+
+    return [(closed, "surviving", surviving)]
+
+
+def _rejoin_without_leader_check() -> Patches:
+    """In a Stable group the leader is answered like any other member (C-JOIN-53)."""
+    original = joining.join_existing_member
+
+    def join_existing_member(d: Draft, request: Arrive, body: JoinGroupRequest) -> None:
+        leads = d.state == STABLE and body.member_id == d.leader
+        is_fenced = validate.member_error(d, body.member_id, body.group_instance_id) is not None
+        if leads and not is_fenced and d.members[body.member_id].protocols == body.protocols:
+            d.reply(request.id, d.joined(body.member_id, d.member_rows()))
+        else:
+            original(d, request, body)
+
+    return _patch_everywhere("join_existing_member", join_existing_member)
+
+
 def _always_expects_answer() -> Patches:
     """A client never stops waiting (K-ERR-13)."""
     return [(closed, "parked", lambda group, client: True)]
@@ -365,6 +457,14 @@ MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "IsWithheld <- NothingIsWithheld": lambda: [(assign, "_claimed_by_others", lambda member, metadata: NO_PARTITIONS)],
     "HasValidClaim <- HasTheOnlyClaim": _has_the_only_claim,
     "AfterJoinPrepare <- KeepsPartitionsAtJoin": lambda: [(client, "after_join_prepare", lambda config, its: its)],
+    "JoinExpired <- InitialDelayIsNeverExtended": _initial_delay_is_never_extended,
+    "AfterLeave <- LeaveEndsNoJoinPhase": lambda: [(live, "maybe_complete_join_phase", lambda d: None)],
+    "HeartbeatError <- HeartbeatErrorWithoutRebalance": _heartbeat_without_rebalance,
+    "SyncReplicated <- SyncReplicatedInAnyGeneration": _sync_replicated_in_any_generation,
+    "JoinAnswer <- JoinAnswerWithoutSkip": _join_answer_without_skip,
+    "FailParkedSyncs <- FailParkedSyncsOnly": _fails_parked_syncs_only,
+    "Surviving <- FollowersAreLost": _followers_are_lost,
+    "Rejoin <- RejoinWithoutLeaderCheck": _rejoin_without_leader_check,
     "ExpectsAnswer <- AlwaysExpectsAnswer": _always_expects_answer,
     "Surviving <- ReplicatedStateIsLost": _loses_replicated_state,
     **CONSUMER_MUTANTS,

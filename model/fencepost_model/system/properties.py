@@ -151,6 +151,11 @@ def _all_joined(state: GroupState) -> bool:
     return not group.pending_join and all(member.join is not None for member in group.members)
 
 
+def _every_instance_belongs_to_one_member(state: GroupState) -> bool:
+    instances = [member.instance for member in existing(state).members if member.instance]
+    return len(instances) == len({*instances})
+
+
 def _pending_are_members(state: GroupState) -> bool:
     group = existing(state)
     return group.pending_sync <= {member.member_id for member in group.members}
@@ -236,6 +241,10 @@ CATALOGUE: Final[dict[str, Property]] = {
     ),
     # Every id in pending-sync is a member (INV-MEM-07).
     "EveryPendingSyncIsAMember": _of_group("EveryPendingSyncIsAMember", _pending_are_members),
+    # An instance id belongs to one member (INV-MEM-02, C-STATIC-02).
+    "EveryInstanceBelongsToOneMember": _of_group(
+        "EveryInstanceBelongsToOneMember", _every_instance_belongs_to_one_member
+    ),
     "NoMoreMembersJoinThanMaxSize": no_more_members_join_than_max_size,
     # The flag newMemberAdded is about the current initial delay (G-DATA-09).
     "NewMemberAddedIsSetOnlyInTheInitialDelay": _of_group(

@@ -8,15 +8,15 @@ from typing import Any, Final
 from fencepost.protocol.records import Record
 
 from ..classic.group import GroupState
-from ..classic.state import Member
+from ..classic.state import JOIN_TIMER, Member
 from ..explore.interface import Invariant, Label, StepInvariant
-from ..machines import COMPLETING, EMPTY, STABLE
+from ..machines import COMPLETING, EMPTY, PREPARING, STABLE
 from .closed import GROUP, LOG, ClosedSystem
 from .coordinator import existing
 from .durable import Durable, follows
 from .gather import Part
 from .properties import Leases, Property, can_commit, each_client, identity
-from .values import Client, JoinRequest, LeaveRequest, SyncRequest, decode_metadata, decode_partitions
+from .values import Client, JoinReply, JoinRequest, LeaveRequest, SyncRequest, decode_metadata, decode_partitions
 
 #: The steps in which a timer fires.
 JOIN_TIMER_FIRES: Final = frozenset({"JoinTimerFires", "JoinTimerFiresEarly"})
@@ -186,6 +186,65 @@ def every_changed_subscription_starts_a_rebalance(system: ClosedSystem) -> Itera
         )
 
 
+def every_rejoin_of_a_leader_starts_a_rebalance(system: ClosedSystem) -> Iterable[Part]:
+    """The leader of a Stable group joins again because it wants another assignment, so its JoinGroup starts a rebalance
+    (C-JOIN-53)."""
+    for number, name, instance in each_client(system):
+
+        def holds(
+            label: Label, before: tuple[Any, ...], after: tuple[Any, ...], name: str = name, instance: str = instance
+        ) -> bool:
+            group = existing(before[0])
+            leader = next((each for each in group.members if each.member_id == group.leader), None)
+            if label[1] != name or group.state != STABLE or leader is None or instance not in ("", leader.instance):
+                return True
+            handled = before[1].requests - after[1].requests
+            joins = any(isinstance(each, JoinRequest) and each.member_id == group.leader for each in handled)
+            return not joins or existing(after[0]).state != STABLE
+
+        reads = (GROUP, system.endpoints[number])
+        handles_join = frozenset({"CoordinatorHandlesJoin"})
+        yield StepInvariant("EveryRejoinOfALeaderStartsARebalance", reads, holds, handles_join)
+
+
+def every_leader_of_a_stable_group_skips_its_assignment(system: ClosedSystem) -> Iterable[Part]:
+    """A static leader that returns to a Stable group must not assign: the members keep what they have (C-STATIC-04)."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        joined = [each for each in after[1].replies - before[1].replies if isinstance(each, JoinReply)]
+        leads = [each for each in joined if each.error == "NONE" and each.member_id == each.leader]
+        return existing(after[0]).state != STABLE or all(reply.skip_assignment for reply in leads)
+
+    for endpoint in system.endpoints:
+        promise = "EveryLeaderOfAStableGroupSkipsItsAssignment"
+        yield StepInvariant(promise, (GROUP, endpoint), holds, changed=(endpoint,))
+
+
+def a_rebalance_in_the_sync_phase_blanks_assignments(system: ClosedSystem) -> Iterable[Part]:
+    """A rebalance that interrupts the sync phase blanks all assignments: they belong to the generation before, and a
+    conversion must not take them for those of the next one (C-JOIN-42, C-SYNC-22, X-UP-05)."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        old, new = existing(before[0]), existing(after[0])
+        if old.state != COMPLETING or (new.state != PREPARING and new.generation <= old.generation):
+            return True
+        return not any(decode_partitions(member.assignment) for member in new.members)
+
+    yield StepInvariant("ARebalanceInTheSyncPhaseBlanksAssignments", (GROUP,), holds, changed=(GROUP,))
+
+
+def every_newcomer_extends_the_initial_delay(system: ClosedSystem) -> Iterable[Part]:
+    """A newcomer in the initial delay extends it, as long as extensions are left (C-JOIN-43)."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        (old,), (new,) = before, after
+        if not existing(old).new_member_added or old.delay is None or old.delay[1] == 0:
+            return True
+        return JOIN_TIMER in new.timers and new.delay is not None and new.delay[1] < old.delay[1]
+
+    yield StepInvariant("EveryNewcomerExtendsTheInitialDelay", (GROUP,), holds, JOIN_TIMER_FIRES)
+
+
 def no_join_phase_ends_early(system: ClosedSystem) -> Iterable[Part]:
     """Before the join timer fires, a join phase ends only when every member has joined, the last one in this step, and
     no id is pending (C-ST-23, C-JOIN-41)."""
@@ -314,6 +373,10 @@ def the_group_refines_ownership(system: ClosedSystem) -> Iterable[Part]:
 STEPS: Final[dict[str, Property]] = {
     "EveryReplacedMemberIsFenced": every_replaced_member_is_fenced,
     "EveryChangedSubscriptionStartsARebalance": every_changed_subscription_starts_a_rebalance,
+    "EveryRejoinOfALeaderStartsARebalance": every_rejoin_of_a_leader_starts_a_rebalance,
+    "EveryLeaderOfAStableGroupSkipsItsAssignment": every_leader_of_a_stable_group_skips_its_assignment,
+    "ARebalanceInTheSyncPhaseBlanksAssignments": a_rebalance_in_the_sync_phase_blanks_assignments,
+    "EveryNewcomerExtendsTheInitialDelay": every_newcomer_extends_the_initial_delay,
     "NoJoinPhaseEndsEarly": no_join_phase_ends_early,
     "EveryMembershipEndsForAReason": every_membership_ends_for_a_reason,
     "AStaleSyncChangesNothing": a_stale_sync_changes_nothing,

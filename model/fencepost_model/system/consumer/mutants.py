@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from fencepost.protocol.events import Topic
 
 from ... import machines
-from ...consumer import ConsumerHeartbeat, Member
+from ...consumer import ConsumerHeartbeat, Member, Successor
 from ...consumer import group as machine
 from ...consumer import heartbeat as heartbeats
 from ...consumer import leave as leaving
@@ -21,7 +22,7 @@ from ...consumer.state import REBALANCE, Timer
 from ...offsets import checks
 from . import closed
 from .coordinator import Coordinator, Result
-from .state import Group
+from .state import Group, pairs
 
 Patches = list[tuple[Any, str, Any]]
 Reconcile = Callable[[Context, Member, Goal], Member]
@@ -217,6 +218,64 @@ def _keeps_its_epoch() -> Patches:
     return [(heartbeats, "replace_member", replace_member)]
 
 
+def _instance_stays_mapped() -> Patches:
+    """The instance id of a member that is gone stays mapped (M-LEAVE-04)."""
+    right = Coordinator._after
+
+    def after(self: Coordinator, before: Group, found: Successor) -> Group:
+        group = right(self, before, found)
+        mapped = {**dict(before.hard.instances), **dict(group.hard.instances)}
+        return group._replace(hard=group.hard._replace(instances=pairs(mapped)))
+
+    return [(Coordinator, "_after", after)]
+
+
+def _no_interval_begins() -> Patches:
+    """No interval begins (M-TGT-08)."""
+    right = GroupStep.write_target_epoch
+    return [(GroupStep, "write_target_epoch", lambda self, epoch, timestamp: right(self, epoch, 0))]
+
+
+def _answer_with_previous_epoch() -> Patches:
+    """The epoch in the answer is that before the heartbeat (M-RSP-02)."""
+
+    def heartbeat(t: GroupStep, request: ConsumerHeartbeat) -> ConsumerGroupHeartbeatResponse:
+        before = t.group.member(request.body.member_id)
+        answer = heartbeats.heartbeat(t, request)
+        return replace(answer, member_epoch=before.epoch) if before is not None and before.epoch > 0 else answer
+
+    return [(machine, "heartbeat", heartbeat)]
+
+
+def _target_reached_keeps_epoch(right: Reconcile, context: Context, member: Member, goal: Goal) -> Member:
+    """A member that has its target keeps its old epoch (M-REC-02)."""
+    is_settled = member.state == machines.C_STABLE and member.epoch > 0
+    has_target = {*without_epochs(member.assigned)} == {*goal.target}
+    return member if is_settled and has_target else right(context, member, goal)
+
+
+def _unlisted_partitions_are_released(right: Reconcile, context: Context, member: Member, goal: Goal) -> Member:
+    """A heartbeat that does not list owned partitions confirms (M-REC-10, M-REC-18)."""
+    lists_nothing = goal.owned is None and member.state != machines.C_UNREVOKED
+    return right(context, member, goal._replace(owned=frozenset()) if lists_nothing else goal)
+
+
+def _loaded_without_rebalance_timers() -> Patches:
+    """A load sets no rebalance timers (M-TMR-02, F-LOAD-05)."""
+    right = Coordinator.load
+    return [(Coordinator, "load", lambda self, hard, blocked: right(self, hard, blocked)._replace(rebalance_timers=()))]
+
+
+def _emptied_group_keeps_hash() -> Patches:
+    """An emptied group keeps its hash (M-META-07)."""
+    right = GroupStep.topics
+
+    def topics(self: GroupStep, members: Iterable[Member]) -> tuple[Topic, ...]:
+        return right(self, tuple(members) or self.group.members)
+
+    return [(GroupStep, "topics", topics)]
+
+
 CONSUMER_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "Obtainable <- TakesHeldPartitions": _reconciles(_takes_held_partitions),
     "MustRevoke <- NeverMustRevoke": _reconciles(_never_must_revoke),
@@ -244,5 +303,12 @@ CONSUMER_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "EpochVerdict <- AnyPreviousEpochIsCurrent": _any_previous_epoch_is_current,
     "OlderEpochMayCommit <- RevokingMayAlwaysCommit": _revoking_may_always_commit,
     "ReplacementEpoch <- KeepsItsEpoch": _keeps_its_epoch,
+    "WithoutMember <- InstanceStaysMapped": _instance_stays_mapped,
+    "WithTarget <- NoIntervalBegins": _no_interval_begins,
+    "Answer <- AnswerWithPreviousEpoch": _answer_with_previous_epoch,
+    "Reconciled <- TargetReachedKeepsEpoch": _reconciles(_target_reached_keeps_epoch),
+    "Loaded <- LoadedWithoutRebalanceTimers": _loaded_without_rebalance_timers,
+    "MustRevoke <- UnlistedPartitionsAreReleased": _reconciles(_unlisted_partitions_are_released),
+    "MetadataHash <- EmptiedGroupKeepsHash": _emptied_group_keeps_hash,
     "ExpectsAnswer <- ExpectsAnswerForever": _patch(closed, "expects_answer", lambda endpoint, waits: True),
 }

@@ -247,6 +247,8 @@ CATALOGUE: Final[dict[str, Property]] = {
     "EveryHolderMayCommit": every_holder_may_commit,
     "NoCommitIsOlderThanItsGrant": no_commit_is_older_than_its_grant,
     "EveryCurrentTargetIsCompleteAndBalanced": every_current_target_is_complete_and_balanced,
+    # A group without members subscribes to nothing (M-META-07).
+    "AnEmptyGroupHasNoHash": _of_hard("AnEmptyGroupHasNoHash", lambda hard: bool(hard.members) or hard.hashed == 0),
     # INV-KIP-03
     "EpochsAreOrdered": _of_hard("EpochsAreOrdered", _epochs_are_ordered),
     # INV-KIP-16

@@ -83,6 +83,18 @@ def every_grown_topic_bumps_the_epoch(system: ConsumerSystem) -> Iterable[Part]:
         yield StepInvariant("EveryGrownTopicBumpsTheEpoch", reads, holds, HEARTBEAT, (endpoint,))
 
 
+def every_target_begins_an_interval(system: ConsumerSystem) -> Iterable[Part]:
+    """A computed target begins an interval, and none is computed while one runs (M-TGT-08, M-TGT-09)."""
+
+    def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
+        (old,), (new,) = before, after
+        if new.hard.assignment_epoch <= old.hard.assignment_epoch:
+            return True
+        return not old.blocked and new.blocked == system.config.interval
+
+    yield StepInvariant("EveryTargetBeginsAnInterval", (GROUP,), holds, HEARTBEAT, (GROUP,))
+
+
 def _ended(before: Hard, after: Hard) -> list[tuple[str, Member]]:
     """Return the members whose membership the step ended or suspended."""
     stay = dict(after.members)
@@ -328,6 +340,7 @@ def the_group_refines_durable(system: ConsumerSystem) -> Iterable[Part]:
 STEPS: Final[dict[str, Property]] = {
     "TheGroupRefinesDurable": the_group_refines_durable,
     "EveryGrownTopicBumpsTheEpoch": every_grown_topic_bumps_the_epoch,
+    "EveryTargetBeginsAnInterval": every_target_begins_an_interval,
     "EveryMembershipEndsForAReason": every_membership_ends_for_a_reason,
     "ARebalanceTimerFencesOnlyARevokingMember": a_rebalance_timer_fences_only_a_revoking_member,
     "EveryReplacementStartsAtZero": every_replacement_starts_at_zero,

@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import JoinGroupResponse
 from fencepost.protocol.records import GroupMetadataValue
 from fencepost.protocol.settings import MigrationPolicy
 
@@ -25,6 +27,7 @@ from ...variant import Variant
 from ..consumer.state import Heartbeat
 from ..values import SyncReply, SyncRequest
 from . import client
+from . import machine as system_machine
 from .coordinator import Coordinator, Done
 from .machine import Log, Machine, Memory
 from .properties import target_partitions
@@ -229,6 +232,40 @@ def _no_rebalance_timer() -> Patches:
     return [(GroupStep, "arm_rebalance", lambda self, member: None)]
 
 
+def _parked_syncs_stay() -> Patches:
+    """An upgrade answers parked JoinGroups only (X-UP-03)."""
+    busy = JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def answer_parked_requests(draft: Draft) -> None:
+        for member in list(draft.members.values()):
+            draft.answer_join(member, busy)
+
+    return [(working, "answer_parked_requests", answer_parked_requests)]
+
+
+def _old_timers_stay() -> Patches:
+    """Join and sync timers outlive a change of protocol (M-STATIC-10)."""
+    right = system_machine._may_act
+
+    def may_act(timer: Any, members: dict[str, bool]) -> bool:
+        return timer[0] in system_machine.MEMBER_TIMERS or right(timer, members)
+
+    return [(system_machine, "_may_act", may_act)]
+
+
+def _upgraded_at_epoch_one() -> Patches:
+    """An upgrade starts at epoch 1 (X-UP-04)."""
+
+    def upgraded(t: GroupStep, draft: Draft) -> None:
+        generation, draft.generation = draft.generation, 1
+        try:
+            upgrade.upgrade(t, draft)
+        finally:
+            draft.generation = generation
+
+    return [(working, "upgrade", upgraded)]
+
+
 def _any_epoch_may_commit() -> Patches:
     """Every member of a consumer group may commit (O-COMMIT-32)."""
     original = checks._consumer
@@ -262,6 +299,11 @@ MIXED_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "ClassicMemberError <- ClassicMemberErrorOfAnyMember": _classic_member_error_of_any_member,
     "Mapping <- MappingStays": _mapping_stays,
     "RebalanceTimers <- NoRebalanceTimer": _no_rebalance_timer,
+    "AnswerParkedRequests <- ParkedSyncsStay": _parked_syncs_stay,
+    "CanGetMore <- FreedPartitionsAreIgnored": _patch(requests, "_target_is_free", lambda step, found: False),
+    "WithoutOldTimers <- OldTimersStay": _old_timers_stay,
+    "UpgradedEpoch <- UpgradedAtEpochOne": _upgraded_at_epoch_one,
+    "OwesPartitions <- NothingIsOwed": _patch(joining, "is_owed_partitions", lambda t, member: False),
 }
 
 #: The replacement of ``ExpectsAnswer`` here; it has the same name in the other closed systems.

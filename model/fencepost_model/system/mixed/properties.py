@@ -25,7 +25,7 @@ from fencepost.protocol.settings import MigrationPolicy
 from ...classic.state import Group
 from ...consumer.state import ConsumerGroup, Held, Member, Target
 from ...explore.interface import Invariant, LeadsTo, Settles
-from ...machines import C_STABLE, C_UNREVOKED, STABLE
+from ...machines import C_STABLE, C_UNRELEASED, C_UNREVOKED, STABLE
 from ..gather import Part
 from ..values import JoinReply, JoinRequest, Partitions, decode_partitions, named
 from . import client as clients
@@ -275,6 +275,29 @@ def only_members_asked_to_rejoin_have_a_join_timer(system: MixedSystem) -> Itera
     yield Invariant("OnlyMembersAskedToRejoinHaveAJoinTimer", (GROUP,), holds)
 
 
+def every_member_with_news_is_asked_to_rejoin(system: MixedSystem) -> Iterable[Part]:
+    """A classic member that has to revoke, lags behind the target, or can have all that it waits for, is asked to
+    rejoin by the answer to its next heartbeat (X-HB-03, X-HB-07)."""
+
+    def has_news(group: ConsumerGroup, member: Member) -> bool:
+        missing = target_partitions(group.target_of(member.member_id)) - held(member.assigned)
+        taken = frozenset[str]().union(*(holding(other) for other in present(group).values()))
+        lags = member.state == C_UNREVOKED or member.epoch < group.assignment_epoch
+        return lags or (member.state == C_UNRELEASED and not missing & taken)
+
+    def holds(memory: Memory, process: Process) -> bool:
+        group, client = memory.group, process.classic
+        member = present(group).get(client.member_id)
+        if client.state != "stable" or isinstance(group, Group) or member is None or member.classic is None:
+            return True
+        if client.generation != member.epoch or not has_news(group, member):
+            return True
+        return system.coordinator.asks_to_rejoin(memory, client.member_id, client.generation)
+
+    for view in system.processes:
+        yield Invariant("EveryMemberWithNewsIsAskedToRejoin", (GROUP, view), holds)
+
+
 def _every_instance_maps_to_its_member(group: AnyGroup) -> bool:
     if isinstance(group, Group):
         return True
@@ -464,6 +487,7 @@ CATALOGUE: Final[dict[str, Property]] = {
     "EveryRevokingMemberHasARebalanceTimer": _of_memory(
         "EveryRevokingMemberHasARebalanceTimer", _every_revoking_member_has_a_rebalance_timer
     ),
+    "EveryMemberWithNewsIsAskedToRejoin": every_member_with_news_is_asked_to_rejoin,
     "OnlyMembersAskedToRejoinHaveAJoinTimer": only_members_asked_to_rejoin_have_a_join_timer,
     # Only classic members have sync timers (X-TMR-03).
     "OnlyClassicMembersHaveASyncTimer": _of_memory(
