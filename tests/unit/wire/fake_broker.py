@@ -36,7 +36,8 @@ NOW = i32Timedelta.parse(datetime.timedelta(0))
 class FakeBroker:
     """A fake broker.
 
-    - ``nodes``: the number of brokers in its metadata.
+    - ``cluster``: the brokers of its metadata by node id, of which it is number 0 itself; it looks up coordinators at
+      the last one.
     - ``untold``: settings (Kafka's names) that it does not report.
     - ``mute``: APIs that it never answers.
     - ``port``: set once it is entered.
@@ -47,12 +48,11 @@ class FakeBroker:
 
     def __init__(
         self,
-        nodes: int = 1,
         initial_delay_ms: int = 777,
         untold: Container[str] = (),
         mute: Container[str] = (),
     ) -> None:
-        self.nodes = nodes
+        self.cluster: dict[int, FakeBroker] = {0: self}
         config = broker_rows(Settings(group_initial_rebalance_delay_ms=initial_delay_ms))
         self.config = {name: value for name, value in config if name not in untold}
         self.mute = mute
@@ -103,8 +103,8 @@ class FakeBroker:
 
     def metadata(self, request: Any) -> dict[str, Any]:
         brokers = tuple(
-            MetadataResponseBroker(node_id=BrokerId(number), host=HOST, port=i32(self.port))
-            for number in range(self.nodes)
+            MetadataResponseBroker(node_id=BrokerId(number), host=HOST, port=i32(each.port))
+            for number, each in self.cluster.items()
         )
         return {"throttle_time": NOW, "brokers": brokers, "topics": ()}
 
@@ -126,11 +126,12 @@ class FakeBroker:
         return {"throttle_time": NOW, "results": (result,)}
 
     def find_coordinator(self, request: Any) -> dict[str, Any]:
+        number, coordinator = max(self.cluster.items())
         row = Coordinator(
             key=request.coordinator_keys[0],
-            node_id=BrokerId(0),
+            node_id=BrokerId(number),
             host=HOST,
-            port=i32(self.port),
+            port=i32(coordinator.port),
             error_code=ErrorCode.none,
             error_message=None,
         )

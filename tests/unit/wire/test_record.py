@@ -53,6 +53,15 @@ class Peer:
         return await self.ask("heartbeat", 4, group_id=group, generation_id=1, member_id="m")
 
 
+async def told_ports(peer: Peer) -> list[int]:
+    """The ports of the cluster's brokers as a client gets them, by node id."""
+    told = await peer.ask(
+        "metadata", 9, topics=(), allow_auto_topic_creation=False, include_cluster_authorized_operations=False,
+        include_topic_authorized_operations=False,
+    )  # fmt: skip
+    return [each.port for each in sorted(told.brokers, key=lambda each: each.node_id)]
+
+
 @asynccontextmanager
 async def recording(
     broker: FakeBroker,
@@ -60,7 +69,7 @@ async def recording(
     complaints: list[str] | None = None,
     groups: frozenset[str] = frozenset(),
     settings: Any = None,
-) -> AsyncIterator[tuple[Callable[[], Coroutine[Any, Any, Peer]], asyncio.Task[Any]]]:
+) -> AsyncIterator[tuple[Callable[..., Coroutine[Any, Any, Peer]], asyncio.Task[Any]]]:
     """Run a recorder in front of the broker; yields a function that connects a client to it, and the running
     recording."""
     until, ready = asyncio.Event(), asyncio.Queue[Address]()
@@ -79,8 +88,8 @@ async def recording(
     here = await asyncio.wait_for(ready.get(), 60)
     peers: list[Peer] = []
 
-    async def connect() -> Peer:
-        peers.append(Peer(*await asyncio.open_connection(here.host, here.port)))
+    async def connect(port: int = here.port) -> Peer:
+        peers.append(Peer(*await asyncio.open_connection(here.host, port)))
         return peers[-1]
 
     yield connect, task
@@ -103,16 +112,8 @@ def test_traffic_is_recorded_and_clients_stay_on_the_proxy(tmp_path: Path) -> No
     async def run() -> None:
         async with FakeBroker() as broker, recording(broker, path) as (connect, _):
             peer = await connect()
-            told = await peer.ask(
-                "metadata",
-                9,
-                topics=(),
-                allow_auto_topic_creation=False,
-                include_cluster_authorized_operations=False,
-                include_topic_authorized_operations=False,
-            )
             port = peer.writer.get_extra_info("peername")[1]
-            assert [row.port for row in told.brokers] == [port]
+            assert await told_ports(peer) == [port]
             found = await peer.ask("find_coordinator", 6, coordinator_keys=("g",))
             assert found.coordinators[0].port == port
             versions = await peer.ask("api_versions", 0)
@@ -194,11 +195,57 @@ def test_when_the_broker_disconnects_the_trace_is_kept(tmp_path: Path) -> None:
     assert [line.type for line in read(path).lines] == ["connected", "sent", "received", "disconnected"]
 
 
-def test_a_cluster_of_several_brokers_is_refused(tmp_path: Path) -> None:
+def test_a_cluster_has_a_listener_for_each_broker(tmp_path: Path) -> None:
+    """One broker joins while the recording runs, one moves to another port, and one dies, which ends nothing."""
+    path = tmp_path / "t.jsonl"
+    complaints: list[str] = []
+
+    async def run() -> tuple[list[int], set[int]]:
+        async with FakeBroker() as one, FakeBroker() as two, FakeBroker() as three, FakeBroker() as moved:
+            one.cluster = two.cluster = three.cluster = {0: one, 1: two}
+            async with recording(one, path, complaints) as (connect, task):
+                peer = await connect()
+                ports = await told_ports(peer)
+                three.cluster = one.cluster = {0: one, 1: two, 2: three}
+                ports += (await told_ports(peer))[1:]
+                (row,) = (await peer.ask("find_coordinator", 6, coordinator_keys=("g",))).coordinators
+                member = await connect(row.port)
+                await member.beat()
+                one.cluster = {0: one, 1: moved, 2: three}
+                ports += (await told_ports(peer))[1:]
+                await two.die()
+                other = await connect(ports[1])
+                await other.beat()
+                await moved.die()
+                with pytest.raises((AssertionError, ConnectionError)):
+                    await other.beat()
+                await peer.beat()
+                assert not task.done()
+            return [*ports, row.port], {each.port for each in (one, two, three, moved)}
+
+    ports, brokers = asyncio.run(run())
+    front, second, again, third, moved_second, still_third, coordinator = ports
+    assert (second, third, third) == (again, still_third, coordinator)
+    assert moved_second == second
+    assert len({front, second, third}) == 3
+    assert not {front, second, third} & brokers
+    assert sum("listening on" in each for each in complaints) == 1  # the third came later
+    lines = read(path).lines
+    servers = {line.connection: line.server for line in lines if line.type == "connected"}
+    assert len(set(servers.values())) == 3
+    beats = {line.connection for line in lines if isinstance(line, SentLine) and line.api_key == API_KEYS["heartbeat"]}
+    assert len({servers[each] for each in beats}) == 3
+
+
+def test_several_listeners_have_ports_in_a_row(tmp_path: Path) -> None:
     async def run() -> None:
-        async with FakeBroker(nodes=3) as broker:
-            with pytest.raises(CannotRun, match="has 3 brokers"):
-                await record(Address(HOST, 0), Address(HOST, broker.port), tmp_path / "t.jsonl", asyncio.Event())
+        async with FakeBroker() as one, FakeBroker() as two:
+            one.cluster = {0: one, 1: two}
+            with pytest.raises(CannotRun, match=rf"cannot listen on {HOST}:{two.port} for the broker at"):
+                # the second listener's port is taken by the second broker
+                await record(
+                    Address(HOST, two.port - 1), Address(HOST, one.port), tmp_path / "t.jsonl", asyncio.Event()
+                )
 
     asyncio.run(run())
 

@@ -229,7 +229,7 @@ def test_addresses_are_replaced_in_both_encodings() -> None:
     old, new = Address("broker-with-a-long-name", 9092), Address("::1", 1)
     for length, shorter in ((b"\x00\x17", b"\x00\x03"), (b"\x18", b"\x04")):
         frame = b"id" + length + old.host.encode() + struct.pack(">i", 9092) + b"rack"
-        assert readdressed(frame, [old], new) == b"id" + shorter + b"::1" + struct.pack(">i", 1) + b"rack"
+        assert readdressed(frame, {old: new}) == b"id" + shorter + b"::1" + struct.pack(">i", 1) + b"rack"
 
 
 def test_names_of_topics_are_written_once(tmp_path: Path) -> None:

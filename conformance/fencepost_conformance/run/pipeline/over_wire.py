@@ -82,7 +82,7 @@ async def _all(
     if job.usual:
         job = summary.job = replace(job, profile=default_profile(upstream.versions))
     protocol, given = GroupProtocol(job.protocol), job.topics
-    offered = offer(upstream.versions, protocol, address, upstream.nodes, given)
+    offered = offer(upstream.versions, protocol, address, len(upstream.nodes), given)
     known = summary.known = settle(upstream.settings, dict(job.given), _SETTINGS[protocol])
     place = Place(address, upstream.controller, offered, access)
     summary.absent = offered.absent

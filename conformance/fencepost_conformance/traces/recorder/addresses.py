@@ -1,13 +1,15 @@
-"""Keeps clients on the proxy: replaces a broker's address in answers by the proxy's.
+"""Keeps clients on the proxy: replaces each broker's address in answers by that of its listener.
 
 Metadata, FindCoordinator and DescribeCluster answers contain addresses. Produce and Fetch answers can name a new
-leader's address too, but only when a partition moved to another broker, and a single node has none.
+leader's address too, when a partition moved to another broker. The proxy does not replace that one: it would have to
+read every answer that has records. Clients of several brokers are therefore offered no version that has it.
 """
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,38 +20,40 @@ from fencepost.wire.read import BadBytes, uvarint
 
 from ...common.addresses import Address
 
+#: The last versions whose answers do not name a new leader's address.
+_WITHOUT_LEADERS: Final = {"produce": 9, "fetch": 15}
 #: APIs whose answers contain broker addresses.
 WITH_ADDRESSES = frozenset({"metadata", "find_coordinator", "describe_cluster"})
 
 
-class SeveralBrokers(Exception):
-    """The cluster has more than the one node that a recording covers."""
-
-
-def addresses_in(entity: Any) -> list[Address]:
-    """Return the broker addresses of a decoded answer. Raises SeveralBrokers if it names more than one node."""
+def addresses_in(entity: Any) -> dict[int, Address]:
+    """Return the brokers of a decoded answer: node ids with addresses."""
     if hasattr(entity, "brokers"):
-        if len(entity.brokers) > 1:
-            raise SeveralBrokers(f"the cluster has {len(entity.brokers)} brokers; a recording covers exactly one")
         nodes = entity.brokers
     elif hasattr(entity, "coordinators"):  # FindCoordinator v4 and later
         nodes = entity.coordinators
     else:
         nodes = (entity,)
     # a lookup that failed names node -1 without an address
-    return [Address(str(node.host), int(node.port)) for node in nodes if node.port >= 0 and node.host]
+    return {
+        int(node.broker_id if hasattr(node, "broker_id") else node.node_id): Address(str(node.host), int(node.port))
+        for node in nodes
+        if node.port >= 0 and node.host
+    }
 
 
-def readdressed(frame: bytes, brokers: Iterable[Address], here: Address) -> bytes:
-    """Return the answer with the proxy's address in place of these brokers' addresses; every other byte stays.
+def readdressed(frame: bytes, places: Mapping[Address, Address]) -> bytes:
+    """Return the answer with the proxy's addresses in place of these brokers' addresses; every other byte stays.
 
     Host and port are next to each other in every version of every API that has them (``WITH_ADDRESSES``). So this also
-    works for an answer that cannot be decoded.
+    works for an answer that cannot be decoded. One pass: the proxy's address may be the address of another broker.
     """
-    for broker in dict.fromkeys(brokers):
-        for old, new in zip(_encoded(broker), _encoded(here), strict=True):
-            frame = frame.replace(old, new)
-    return frame
+    pairs = {
+        old: new for broker, here in places.items() for old, new in zip(_encoded(broker), _encoded(here), strict=True)
+    }
+    if not pairs:
+        return frame
+    return re.sub(b"|".join(map(re.escape, pairs)), lambda found: pairs[found[0]], frame, flags=re.DOTALL)
 
 
 def _encoded(address: Address) -> tuple[bytes, bytes]:
@@ -81,9 +85,13 @@ _FLEXIBLE_API_VERSIONS: Final = 3
 _ROW: Final = struct.Struct(">hhh")
 
 
-def with_readable_addresses(frame: bytes, version: int) -> tuple[bytes, tuple[Limited, ...]]:
+def with_readable_addresses(frame: bytes, version: int, *, several: bool = False) -> tuple[bytes, tuple[Limited, ...]]:
     """Return an ApiVersions answer without versions of ``WITH_ADDRESSES`` APIs that could not be decoded, and the list
-    of those limits. Every other byte stays. Raises BadBytes."""
+    of those limits. Every other byte stays. Raises BadBytes.
+
+    ``several``: the cluster has several brokers, so an answer to Produce or Fetch may name a new leader.
+    """
+    leaders = _WITHOUT_LEADERS if several else {}
     made = bytearray(frame)
     flexible = version >= _FLEXIBLE_API_VERSIONS
     limited = []
@@ -96,7 +104,7 @@ def with_readable_addresses(frame: bytes, version: int) -> tuple[bytes, tuple[Li
         for _ in range(count):
             key, lowest, highest = _ROW.unpack_from(frame, at)
             api = api_key_map.get(key, "")
-            known = highest_version(api) if api in WITH_ADDRESSES else highest
+            known = highest_version(api) if api in WITH_ADDRESSES else leaders.get(api, highest)
             if lowest <= known < highest:
                 _ROW.pack_into(made, at, key, lowest, known)
                 limited.append(Limited(api, known, highest))

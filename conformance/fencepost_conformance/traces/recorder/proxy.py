@@ -1,4 +1,7 @@
-"""The proxy: one listener in front of one broker.
+"""The proxy: one listener in front of each broker.
+
+The first listener is in front of the broker that the caller names. Each other broker of the cluster gets one as soon as
+an answer names it: before that answer is passed on, which has the listeners' addresses in place of the brokers'.
 
 Each client connection has its own connection to the broker, and two tasks that move frames, one for each direction. All
 run on one event loop, so the journal's lines have the order in which the proxy saw the frames. Requests and answers are
@@ -15,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,7 +39,7 @@ from fencepost.wire.read import BadBytes
 
 from ...common.addresses import Address
 from ..wire.access import OPEN, Access
-from .addresses import WITH_ADDRESSES, Limited, SeveralBrokers, addresses_in, readdressed, with_readable_addresses
+from .addresses import WITH_ADDRESSES, Limited, addresses_in, readdressed, with_readable_addresses
 from .journal import FETCH, RECORDED, Journal, groups_of
 from .reading import WITH_NAMES, Quiet, names_of, says_something
 
@@ -52,15 +55,30 @@ _WILDCARDS = ("0.0.0.0", "::", "")
 
 
 class UpstreamClosed(Exception):
-    """The broker can no longer be reached."""
+    """No broker can be reached any longer."""
+
+
+class CannotListen(Exception):
+    """The address of a listener is not available."""
+
+
+@dataclass(slots=True)
+class _Front:
+    """A listener in front of a broker. ``here``: its address. ``away_since``: when the broker was first missed."""
+
+    upstream: Address
+    here: Address
+    server: asyncio.Server
+    away_since: float | None = None
 
 
 @dataclass(slots=True)
 class _Link:
-    """One client's connection and the broker's end of it; ``here``: the broker address that this client gets."""
+    """One client's connection and the broker's end of it; ``host``: the proxy's host for this client."""
 
     number: int
-    here: Address
+    front: _Front
+    host: str
     client: tuple[asyncio.StreamReader, asyncio.StreamWriter]
     server: tuple[asyncio.StreamReader, asyncio.StreamWriter]
     #: correlation id -> the open requests of an API in _AWAITED, and whether each is recorded.
@@ -74,7 +92,8 @@ class _Link:
 class Proxy:
     """Call ``start``, then wait for ``finished`` until it is time to stop, then call ``stop``.
 
-    ``advertised``: the address that the broker gives to clients. ``groups``: record only requests about these; empty
+    ``upstream``: the first broker. ``nodes``: the brokers of its cluster, by id. ``node``: the id of the first one, if
+    known. ``groups``: record only requests about these; empty
     means all. ``complain`` gets one line for each connection whose stream has no frames, for each kind of frame that
     could not be decoded, and for each API of which clients are offered fewer versions.
     """
@@ -88,43 +107,77 @@ class Proxy:
         patience_s: float = 0.0,
         complain: Callable[[str], None] = lambda _: None,
         access: Access = OPEN,
-        advertised: Address | None = None,
+        nodes: Mapping[int, Address] | None = None,
+        node: int | None = None,
     ) -> None:
         self.connections = 0
         self.malformed = 0
         self.undecoded = 0
-        self._brokers: dict[Address, None] = dict.fromkeys([upstream, advertised or upstream])
+        self._nodes = dict(nodes or {})
+        self._node = node
+        self._fronts: dict[int | None, _Front] = {}  #: by node id
+        self._places: dict[Address, _Front] = {}  #: by each address that a broker has had
+        self._opening = asyncio.Lock()
         self._complaints: set[str] = set()
         self._upstream = upstream
         self._journal = journal
         self._groups = groups
         self._patience_s = patience_s
         self._access = access
-        self._away_since: float | None = None
         self._complain = complain
         self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
         self._failure: asyncio.Future[None] | None = None
-        self._server: asyncio.Server | None = None
-        self._here = upstream
+        self._listen = upstream
 
-    async def start(self, listen: Address) -> Address:
-        """Listen; returns the address for clients. Raises OSError if the address is not available."""
+    async def start(self, listen: Address) -> tuple[tuple[Address, Address], ...]:
+        """Listen in front of each broker; returns the addresses for clients, each with its broker's.
+
+        The first listener has the address ``listen``, the others have the next ports; free ones if its port is 0.
+        Raises CannotListen.
+        """
         self._failure = asyncio.get_running_loop().create_future()
-        self._server = await asyncio.start_server(self._accept, listen.host, listen.port)
-        port = self._server.sockets[0].getsockname()[1]
-        self._here = Address(listen.host, port)
-        return self._here
+        self._listen = listen
+        self._places[self._upstream] = await self._open(self._node, self._upstream)
+        await self._meet(self._nodes)
+        return tuple((front.here, front.upstream) for front in self._fronts.values())
+
+    async def _open(self, node: int | None, upstream: Address) -> _Front:
+        host, port = self._listen.host, self._listen.port
+        where = Address(host, port + len(self._fronts) if port else 0)
+        try:
+            # it serves once ``front`` is known
+            server = await asyncio.start_server(
+                lambda *ends: self._accept(front, *ends), host, where.port, start_serving=False
+            )
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise CannotListen(f"cannot listen on {where} for the broker at {upstream}: {reason}") from None
+        front = _Front(upstream, Address(host, server.sockets[0].getsockname()[1]), server)
+        self._fronts[node] = front
+        await server.start_serving()
+        return front
+
+    async def _meet(self, nodes: Mapping[int, Address]) -> None:
+        """Listen in front of brokers that are new, and learn new addresses of the others. Raises CannotListen."""
+        async with self._opening:
+            for node, address in nodes.items():
+                front = self._fronts.get(node)
+                if front is None:
+                    front = await self._open(node, address)
+                elif node != self._node and front.upstream != address:
+                    front.upstream = address  # it moved; the first broker stays where the caller found it
+                self._places[address] = front
 
     async def finished(self) -> None:
-        """Wait for an external end of the recording: raises UpstreamClosed or SeveralBrokers."""
+        """Wait for an external end of the recording: raises UpstreamClosed or CannotListen."""
         assert self._failure is not None
         await self._failure
 
     async def stop(self) -> None:
         """Close all connections and stop listening."""
-        if self._server is not None:
-            self._server.close()
+        for front in self._fronts.values():
+            front.server.close()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -134,36 +187,37 @@ class Proxy:
         if self._failure is not None and not self._failure.done():
             self._failure.set_exception(reason)
 
-    def _away(self, reason: str) -> None:
-        """Handle a broker that does not answer: end the recording, unless it may come back and has time left."""
+    def _away(self, front: _Front, reason: str) -> None:
+        """Handle a broker that does not answer: end the recording if no broker does, and the time for it is over."""
         now = asyncio.get_running_loop().time()
-        self._away_since = now if self._away_since is None else self._away_since
-        if now - self._away_since >= self._patience_s:
+        front.away_since = now if front.away_since is None else front.away_since
+        away = [each.away_since for each in self._fronts.values() if each.away_since is not None]
+        if len(away) == len(self._fronts) and now - max(away) >= self._patience_s:
             self._fail(UpstreamClosed(reason))
 
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _accept(self, front: _Front, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         with contextlib.suppress(asyncio.CancelledError):
-            await self._serve(reader, writer)
+            await self._serve(front, reader, writer)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve(self, front: _Front, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream = front.upstream
         try:
-            server = await self._access.streams(self._upstream.host, self._upstream.port)
+            server = await self._access.streams(upstream.host, upstream.port)
         except OSError as error:
             await close(writer)
-            self._away(f"the broker at {self._upstream} refuses connections: {error.strerror or error}")
+            self._away(front, f"the broker at {upstream} refuses connections: {error.strerror or error}")
             return
-        self._away_since = None
+        front.away_since = None
         self._writers |= {writer, server[1]}
         self.connections += 1
-        local = writer.get_extra_info("sockname")
-        here = Address(local[0], local[1]) if self._here.host in _WILDCARDS else self._here
-        link = _Link(self.connections, here, (reader, writer), server)
+        host = writer.get_extra_info("sockname")[0] if self._listen.host in _WILDCARDS else self._listen.host
+        link = _Link(self.connections, front, host, (reader, writer), server)
         peer = writer.get_extra_info("peername")
-        self._journal.connected(link.number, str(Address(*peer[:2])), str(self._upstream))
+        self._journal.connected(link.number, str(Address(*peer[:2])), str(upstream))
         by: str | None = None
         directions = {
             asyncio.ensure_future(self._requests(link)): "client",
@@ -184,25 +238,25 @@ class Proxy:
             await asyncio.gather(close(writer), close(server[1]))
             self._writers -= {writer, server[1]}
         if by == "server":
-            await self._probe()
+            await self._probe(front)
 
     def _explain(self, link: _Link, error: BaseException | None) -> None:
         if isinstance(error, MalformedFrame):
             self.malformed += 1
             self._complain(f"connection {link.number} is closed: {error}")
-        elif isinstance(error, SeveralBrokers):
+        elif isinstance(error, CannotListen):
             self._fail(error)
         elif error is not None:
             raise error
 
-    async def _probe(self) -> None:
+    async def _probe(self, front: _Front) -> None:
         """After the broker closed a connection, find out whether it closed that one only (idle, rejected) or is
         gone."""
         try:
-            _, writer = await self._access.streams(self._upstream.host, self._upstream.port)
+            _, writer = await self._access.streams(front.upstream.host, front.upstream.port)
             await close(writer)
         except OSError:
-            self._away(f"the broker at {self._upstream} is gone")
+            self._away(front, f"the broker at {front.upstream} is gone")
 
     def _complain_once(self, text: str) -> None:
         if text not in self._complaints:
@@ -261,10 +315,10 @@ class Proxy:
         reader, writer = link.server[0], link.client[1]
         with contextlib.suppress(ConnectionError):
             while (frame := await read_frame(reader, MAX_RESPONSE_BYTES)) is not None:
-                writer.write(framed(self._answer(link, frame)))
+                writer.write(framed(await self._answer(link, frame)))
                 await writer.drain()
 
-    def _answer(self, link: _Link, frame: bytes) -> bytes:
+    async def _answer(self, link: _Link, frame: bytes) -> bytes:
         """Record the answer, and return the frame for the client."""
         try:
             correlation = read_correlation_id(frame)
@@ -281,15 +335,19 @@ class Proxy:
         if header.api == "api_versions":
             return self._versions(header, frame)
         if noted or header.api in WITH_ADDRESSES or header.api in WITH_NAMES:
-            self._read(link, header, frame, noted=noted)
-        return readdressed(frame, self._brokers, link.here) if header.api in WITH_ADDRESSES else frame
+            await self._meet(self._read(link, header, frame, noted=noted))
+        if header.api not in WITH_ADDRESSES:
+            return frame
+        places = {at: Address(link.host, front.here.port) for at, front in self._places.items()}
+        return readdressed(frame, places)
 
-    def _read(self, link: _Link, header: RequestHeader, frame: bytes, *, noted: bool) -> None:
-        """Take information from an answer, and record it if its request is recorded."""
+    def _read(self, link: _Link, header: RequestHeader, frame: bytes, *, noted: bool) -> dict[int, Address]:
+        """Take information from an answer, and record it if its request is recorded; returns the brokers in it."""
+        nodes: dict[int, Address] = {}
         try:
             entity: Any = read_response(header.api, header.api_version, frame)
             if header.api in WITH_ADDRESSES:
-                self._brokers.update(dict.fromkeys(addresses_in(entity)))
+                nodes = addresses_in(entity)
             if header.api in WITH_NAMES:
                 told = noted and header.api != "consumer_group_describe"
                 self._journal.learn(link.number, names_of(header.api, entity), told=told)
@@ -299,6 +357,7 @@ class Proxy:
             self._not_decoded("an answer", header, odd)
             if noted:
                 self._note_undecoded(link, header, frame, odd)
+        return nodes
 
     def _note_undecoded(self, link: _Link, header: RequestHeader, frame: bytes, odd: MalformedFrame) -> None:
         if (held := link.held.pop(header.correlation_id, None)) is not None:
@@ -320,7 +379,7 @@ class Proxy:
         if int.from_bytes(frame[4:6], "big", signed=True) == _UNSUPPORTED_VERSION:
             return frame  # Kafka answers an unknown version in version 0, so that the client can ask again
         try:
-            frame, limited = with_readable_addresses(frame, header.api_version)
+            frame, limited = with_readable_addresses(frame, header.api_version, several=len(self._fronts) > 1)
         except BadBytes as odd:
             self._not_decoded("an answer", header, odd)
             return frame
@@ -330,7 +389,9 @@ class Proxy:
 
 
 def _limit_words(limited: Limited) -> str:
-    return (
-        f"clients are offered {limited.api} up to v{limited.offered}, not v{limited.has}: "
+    why = (
         "the recorder must read it to replace the broker's address"
+        if limited.api in WITH_ADDRESSES
+        else "later versions name a new leader's address, which would lead clients past the recorder"
     )
+    return f"clients are offered {limited.api} up to v{limited.offered}, not v{limited.has}: {why}"

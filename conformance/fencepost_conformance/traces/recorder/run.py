@@ -17,11 +17,10 @@ from ...common.errors import CannotRun
 from ..lines import Setting
 from ..wire.access import OPEN, Access
 from ..wire.settings import Known, assumed_words, settle
-from .addresses import SeveralBrokers
 from .journal import Journal, Watch
 from .output import Output, require_free
-from .proxy import Proxy, UpstreamClosed
-from .upstream import inspect, several
+from .proxy import CannotListen, Proxy, UpstreamClosed
+from .upstream import inspect
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +57,7 @@ async def record(
     the broker's own; ``replace``: overwrite an existing trace. ``patience_s``: for how long the broker may be down.
     ``access``: the recorder's connection to the broker; clients connect to the recorder without it.
 
-    Raises CannotRun: the broker cannot be reached or goes away, the cluster has several brokers, an address is not
+    Raises CannotRun: the broker cannot be reached, no broker of the cluster can any longer, an address is not
     available, the file cannot be written. The file then has everything up to that point.
     """
     require_free(path, replace=replace)
@@ -68,8 +67,6 @@ async def record(
         raise CannotRun(f"no broker at {upstream}: {error.strerror or error}") from None
     except MalformedFrame as error:
         raise CannotRun(f"cannot record {upstream}: {error}") from None
-    if more := several(broker.nodes):
-        raise CannotRun(f"cannot record {upstream}: {more}")
     known = settle(broker.settings, settings or {})
     if known.assumed:
         complain(assumed_words(known))
@@ -77,28 +74,28 @@ async def record(
     journal = Journal(
         output.write,
         known=known,
-        provenance={"recorder": "fencepost record", **(provenance or {})},
+        provenance={"recorder": "fencepost record", "nodes": str(len(broker.nodes)), **(provenance or {})},
         name=name or path.name.removesuffix(".gz").removesuffix(".jsonl"),
         watch=watch,
     )
     proxy = Proxy(
         upstream, journal,
-        groups=groups, patience_s=patience_s, complain=complain, access=access, advertised=broker.advertised,
+        groups=groups, patience_s=patience_s, complain=complain, access=access, nodes=broker.nodes, node=broker.node,
     )  # fmt: skip
     trouble = None
     try:
-        here = await proxy.start(listen)
-        ready(here)
+        first, *others = await proxy.start(listen)
+        for here, other in others:
+            complain(f"listening on {here} for the broker at {other}")
+        ready(first[0])
         waits = [asyncio.ensure_future(until.wait()), asyncio.ensure_future(proxy.finished())]
         done, pending = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         for task in pending:
             task.cancel()
         for task in done:
             task.result()
-    except (UpstreamClosed, SeveralBrokers) as error:
+    except (UpstreamClosed, CannotListen) as error:
         trouble = str(error)
-    except OSError as error:
-        trouble = f"cannot listen on {listen}: {error.strerror or error}"
     finally:
         await proxy.stop()
         output.close()

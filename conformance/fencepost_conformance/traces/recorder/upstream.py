@@ -1,4 +1,4 @@
-"""Questions to a broker before it is recorded or played on: whether it is a single node, and its coordinator's
+"""Questions to a broker before it is recorded or played on: the brokers of its cluster, and its coordinator's
 settings."""
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _BROKER_RESOURCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """``nodes``: number of brokers in the cluster. ``advertised``: the address that this one gives to clients.
-    ``controller``: the broker that changes topics, if known. ``settings``: the fields of ``Settings`` that the broker
-    reported; empty if it does not report them. ``versions``: the lowest and highest version of each API, by its
-    number."""
+    """``nodes``: the brokers of the cluster, by id, with the addresses that they give to clients. ``node``: the id of
+    this one; None if none of these addresses shows it. ``controller``: the broker that changes topics, if known.
+    ``settings``: the fields of ``Settings`` that the broker reported; empty if it does not report them. ``versions``:
+    the lowest and highest version of each API, by its number."""
 
-    nodes: int
-    advertised: Address
+    nodes: dict[int, Address]
+    node: int | None
     controller: Address
     settings: dict[str, Setting]
     versions: dict[int, tuple[int, int]]
@@ -40,12 +40,20 @@ async def inspect(address: Address, access: Access = OPEN) -> Upstream:
         except Unsupported as unknown:
             raise MalformedFrame(str(unknown)) from None
         nodes = {int(row.node_id): Address(str(row.host), int(row.port)) for row in metadata.brokers}
-        here = next((node for node, at in nodes.items() if at.port == address.port), next(iter(nodes), -1))
+        here = _which(nodes, address)
         # the given address leads to a single broker, whatever address it advertises
         controller = nodes.get(getattr(metadata, "controller_id", -1), address) if len(nodes) > 1 else address
-        return Upstream(
-            len(nodes), nodes.get(here, address), controller, await _settings(broker, here), dict(broker.versions)
-        )
+        asked = next(iter(nodes), -1) if here is None else here
+        return Upstream(nodes, here, controller, await _settings(broker, asked), dict(broker.versions))
+
+
+def _which(nodes: dict[int, Address], address: Address) -> int | None:
+    """The only broker; else the one with this address, or the only one with this port."""
+    for fits in (list(nodes), [node for node, at in nodes.items() if at == address]):
+        if len(fits) == 1:
+            return fits[0]
+    same_port = [node for node, at in nodes.items() if at.port == address.port]
+    return same_port[0] if len(same_port) == 1 else None
 
 
 async def _settings(broker: Questions, node: int) -> dict[str, Setting]:
@@ -63,8 +71,3 @@ async def _settings(broker: Questions, node: int) -> dict[str, Setting]:
                 with suppress(ValueError):  # not in Kafka's form: treated as missing
                     told[FIELDS[row.name]] = value_of(row.name, row.value)
     return told
-
-
-def several(nodes: int) -> str:
-    """Return why a cluster with so many nodes is not recorded, or nothing."""
-    return "" if nodes == 1 else f"the cluster has {nodes} brokers; a recording covers exactly one"
