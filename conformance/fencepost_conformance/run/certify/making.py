@@ -29,6 +29,8 @@ from .plan import Planned
 #: the files of the suite that decide whether a check passes
 _SUITE: Final = ("conformance/fencepost_conformance", "tests/unit/store")
 _PATIENCE_S: Final = 30.0
+#: the longest reason of a failed test
+_LONGEST: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +110,14 @@ def tests_of(suites: ET.Element) -> dict[str, Any]:
         name = each.get("name", "")
         counts[name] = counts.get(name, 0) + int(each.get("value", "0"))
     verdict = "failed" if failed else "incomplete" if skipped or not cases else "passed"
-    told = {"error": f"{failed[0].get('name')} failed"} if failed else {}
+    told = {"error": f"{failed[0].get('name')}: {_reason(failed[0])}"} if failed else {}
     return {"verdict": verdict, "counts": counts, **told}
+
+
+def _reason(failed: ET.Element) -> str:
+    """Return the first line of a failure, without the values that follow it."""
+    told = next((each.get("message", "") for each in failed if each.tag in ("failure", "error")), "")
+    return (told.splitlines() or ["no reason"])[0][:_LONGEST]
 
 
 def certificate_of(

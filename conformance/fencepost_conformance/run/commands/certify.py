@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Group, RenderableType
+from rich.markup import escape
 
 from fencepost.certification.checking import layout_of, report
 from fencepost.certification.files import Layout
@@ -138,8 +140,8 @@ def result_of(done: Sequence[Made], plan: Sequence[Planned]) -> Result:
     )
 
 
-def table_of(done: Sequence[Made], certificate: str | None) -> Listing:
-    """Return a table of the checks."""
+def table_of(done: Sequence[Made], certificate: str | None) -> RenderableType:
+    """Return a table of the checks, and why some failed; ``finish`` lists those without a verdict."""
     listing = Listing(("check", "verdict", "seconds", "command"), numbers=frozenset(("seconds",)))
     colours = {"passed": "green", "failed": "red"}
     for each in done:
@@ -151,4 +153,5 @@ def table_of(done: Sequence[Made], certificate: str | None) -> Listing:
             each.planned.command,
         )
     listing.caption = f"certificate: {certificate}" if certificate else "no certificate was written"
-    return listing
+    failed = (each for each in done if each.missing is None and each.verdict == "failed")
+    return Group(listing, *(f"[red]{each.planned.name}[/]: {escape(each.why)}" for each in failed))
