@@ -1,11 +1,12 @@
-"""A filter in front of a broker that offers only some of its APIs, like a broker that is built one API at a time."""
+"""A filter in front of a broker that offers only some of its APIs, like a broker that is built one API at a time, or
+that spoils answers."""
 
 from __future__ import annotations
 
 import asyncio
 import struct
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from fencepost.wire.frames import close, framed, read_frame
@@ -14,10 +15,13 @@ HOST = "127.0.0.1"
 API_VERSIONS = 18
 _NEWEST, _LIMIT = 2, 1 << 24  #: the newest version of ApiVersions; the size limit of a frame
 _UNSUPPORTED_VERSION = 35
+#: returns what is sent in place of an answer; None: the connection is closed
+Spoil = Callable[[bytes], Awaitable[bytes | None]]
 
 
 class _Filter:
-    def __init__(self, upstream: str, offered: Mapping[int, tuple[int, int]]) -> None:
+    def __init__(self, upstream: str, offered: Mapping[int, tuple[int, int]], spoiled: Mapping[int, Spoil]) -> None:
+        self._spoiled = spoiled
         self._host, _, port = upstream.rpartition(":")
         self._port = int(port)
         self._offered = {**offered, API_VERSIONS: (0, _NEWEST)}
@@ -46,6 +50,11 @@ class _Filter:
                     if told is None:
                         return
                     answer = told
+                if key in self._spoiled:
+                    sent = await self._spoiled[key](answer)
+                    if sent is None:
+                        return
+                    answer = sent
                 writer.write(framed(answer))
                 await writer.drain()
         except ConnectionError:
@@ -62,10 +71,17 @@ class _Filter:
 
 
 @contextmanager
-def partial_broker(upstream: str, offered: Mapping[int, tuple[int, int]]) -> Iterator[tuple[str, list[int]]]:
-    """Yield the address of a broker with only these APIs of ``upstream``, and the keys of other requests that it
-    got."""
-    filtered, over, ready, ports = _Filter(upstream, offered), threading.Event(), threading.Event(), list[int]()
+def partial_broker(
+    upstream: str, offered: Mapping[int, tuple[int, int]], spoiled: Mapping[int, Spoil] | None = None
+) -> Iterator[tuple[str, list[int]]]:
+    """Yield the address of a broker with only these APIs of ``upstream``, and the keys of other requests that it got.
+    ``spoiled``: by API key, what becomes of the answers."""
+    filtered, over, ready, ports = (
+        _Filter(upstream, offered, spoiled or {}),
+        threading.Event(),
+        threading.Event(),
+        list[int](),
+    )
 
     async def run() -> None:
         server = await asyncio.start_server(filtered.accept, HOST, 0)

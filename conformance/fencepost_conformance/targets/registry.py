@@ -7,7 +7,7 @@ import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from fencepost.protocol.profiles import INTENDED, NEWEST_KAFKA, PROFILES
 from fencepost_model.classic.scala import KAFKA_3_9
@@ -19,8 +19,10 @@ from .jvm.builds import Build, in_folder, numbers
 
 _KNOWN = (
     "core or model (each checks the other), kafka:RELEASE (such as kafka:4.4.0), kafka:DIR (a folder of jars), "
-    "broker:RELEASE, HOST:PORT"
+    "broker:RELEASE, HOST:PORT, kfake, serve"
 )
+#: brokers that are started by their name alone
+PROGRAMS: Final = ("kfake", "serve")
 _RELEASE = re.compile(r"\d+(\.\d+)+")
 
 
@@ -28,13 +30,14 @@ _RELEASE = re.compile(r"\d+(\.\d+)+")
 class TargetName:
     """``kind`` decides how it is tested: ``core`` by the model; ``kafka``, the coordinator of a release, or of the jars
     in a ``folder``, step by step; ``broker`` over the wire, at ``host`` and ``port``, or started for the run if it has
-    a ``release``."""
+    a ``release``, or is a ``program``: franz-go's ``kfake``, or ``serve`` (``fencepost serve``)."""
 
     kind: Literal["core", "kafka", "broker"]
     release: str = ""
     host: str = ""
     port: int = 0
     folder: str = ""
+    program: str = ""
 
     @property
     def build(self) -> Build:
@@ -46,6 +49,8 @@ def parse_target(text: str) -> TargetName:
     """Parse a target's name. Raises ``CannotRun`` for an unknown one."""
     if text in ("core", "model"):
         return TargetName("core")
+    if text in PROGRAMS:
+        return TargetName("broker", program=text)
     head, colon, tail = text.rpartition(":")
     if colon and head in ("kafka", "broker") and _RELEASE.fullmatch(tail):
         return TargetName("kafka" if head == "kafka" else "broker", release=tail)
@@ -54,7 +59,7 @@ def parse_target(text: str) -> TargetName:
     kind, colon, name = text.partition(":")
     if colon and kind in ("kafka", "broker"):
         return _of_folder(kind, name)
-    names = ("core", "model", *((f"kafka:{tail}", f"broker:{tail}") if colon else ()))
+    names = ("core", "model", *PROGRAMS, *((f"kafka:{tail}", f"broker:{tail}") if colon else ()))
     raise CannotRun(unknown("target", text, names, f"known: {_KNOWN}"))
 
 
@@ -84,6 +89,8 @@ def profile_for(target: TargetName, wanted: str | None) -> str:
         raise CannotRun(unknown("profile", wanted, known, f"known: {', '.join(sorted(known))}"))
     if wanted is None and target.kind == "broker" and target.release and numbers(target.release) < (4,):
         return KAFKA_3_9.name
+    if wanted is None and target.program == "serve":
+        return INTENDED.name
     return wanted or (profile_of_version(target.release) if target.release else NEWEST_KAFKA.name)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import fromstring
@@ -19,7 +21,8 @@ from fencepost_conformance.judge.cases.catalogue import chosen
 from fencepost_conformance.judge.cases.peer import BrokerUnderTest
 from fencepost_conformance.judge.cases.play import Ending, Played, play, play_all
 from fencepost_conformance.run.commands.conform_cases import result_of
-from fencepost_conformance.show.report.cases import junit
+from fencepost_conformance.show.report.cases import junit, not_supported
+from fencepost_conformance.show.report.cases_page import cases_page
 
 from .served import play as in_loop
 from .served import running
@@ -181,6 +184,27 @@ def test_junit_has_a_test_case_for_each_ending() -> None:
         ["skipped"],
         ["error"],
     ]
+
+
+def test_the_page_has_each_case_and_loads_nothing() -> None:
+    played = [_ended(ending) for ending in Ending]
+    result = result_of(played, [], 0.1, strict=False)
+    shown = cases_page(played, "broker:4.4.0", "kafka-4.4", "fencepost conform broker:4.4.0", result, [])
+    for ending in (Ending.FAILED, Ending.NOT_REACHED, Ending.KNOWN_FAULT):
+        assert f"<h2>{ending.value.capitalize()} (1)</h2>" in shown
+    assert shown.count("fencepost conform broker:4.4.0 --case classic.join.1") == 3
+    assert "<li>why: classic.join.1</li>" in shown
+    assert '<b class="bad">failed</b>' in shown
+    assert not re.search(r"""(?:src|href)=["'](?!#)|@import|url\(""", shown)
+
+
+def test_a_line_has_the_cases_that_lack_the_same() -> None:
+    told = ["the broker does not support x; v1", "the broker does not support x; v2", "the broker does not support y"]
+    played = [replace(_ended(Ending.NOT_SUPPORTED), why=why) for why in told]
+    assert {why: len(names) for why, names in not_supported(played).items()} == {
+        "the broker does not support x": 2,
+        "the broker does not support y": 1,
+    }
 
 
 def test_the_readme_says_how_many_cases_there_are() -> None:

@@ -53,14 +53,14 @@ class Played:
 
 
 async def play(case: Case, broker: BrokerUnderTest, falsify: Falsify | None = None) -> Played:
-    """Play one case. Raises ``OSError`` only if the broker cannot be reached at all."""
+    """Play one case. A broker that cannot be reached, or that fails before the case begins, leaves it not reached."""
     began = time.monotonic()
     mismatch = None
     peer = Peer(broker, falsify)
     async with peer:
         try:
             async with asyncio.timeout(_LONGEST_S):
-                await peer.ready()
+                await _ready(peer)
                 client = await peer.client()
                 for api, least in case.needs.items():
                     client.newest(api, least=least)
@@ -78,8 +78,20 @@ async def play(case: Case, broker: BrokerUnderTest, falsify: Falsify | None = No
             ending, why = Ending.NOT_REACHED, str(reason)
         except TimeoutError:
             ending, why = Ending.NOT_REACHED, f"the case did not end within {_LONGEST_S:g} s"
+        except OSError as broken:  # of a new connection: ``Client.ask`` judges those that are open
+            ending, why = Ending.NOT_REACHED, f"no connection: {broken}"
     compared = frozenset(peer.compared)
     return Played(case, ending, why, mismatch, tuple(peer.exchanges), compared, time.monotonic() - began)
+
+
+async def _ready(peer: Peer) -> None:
+    """Find the coordinator. Raises ``NotReached`` for answers that show a fault already there."""
+    try:
+        await peer.ready()
+    except Mismatch as wrong:
+        raise NotReached(f"before the case, {wrong}") from None
+    except (LookupError, TypeError, ValueError) as odd:
+        raise NotReached(f"before the case, an answer lacks a field ({type(odd).__name__}: {odd})") from None
 
 
 def _known(case: Case, profile: Profile, mismatch: Mismatch) -> bool:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,12 +50,18 @@ class Server:
 
 @contextmanager
 def fencepost(
-    data: Path | None = None, *, name: str = "fencepost", flush: bool = True, core: Path | None = None
+    data: Path | None = None,
+    *,
+    name: str = "fencepost",
+    flush: bool = True,
+    core: Path | None = None,
+    settings: Mapping[str, str] = SETTINGS,
+    more: Sequence[str] = (),
 ) -> Iterator[Server]:
     """Start ``fencepost serve``. ``data``: with a store in that folder, durable if it is to ``flush``. ``core``: a
-    folder with the compiled core."""
+    folder with the compiled core. ``settings``: by Kafka's names; ``more``: other arguments."""
     words = [sys.executable, "-m", "fencepost_conformance.cli", "serve", "--listen", "127.0.0.1:0"]
-    words += ["--partitions", str(PARTITIONS), *_settings()]
+    words += ["--partitions", str(PARTITIONS), *_settings(settings), *more]
     if data is not None:
         words += ["--data", str(data), *["--no-flush"] * (not flush)]
     path = os.pathsep.join(filter(None, [None if core is None else str(core), os.environ.get("PYTHONPATH")]))
@@ -81,8 +87,8 @@ def kfake() -> Iterator[Server]:
         yield server
 
 
-def _settings() -> list[str]:
-    return [word for name, value in SETTINGS.items() for word in ("--setting", f"{name}={value}")]
+def _settings(settings: Mapping[str, str]) -> list[str]:
+    return [word for name, value in settings.items() for word in ("--setting", f"{name}={value}")]
 
 
 @contextmanager

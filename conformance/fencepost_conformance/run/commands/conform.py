@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.console import Group, RenderableType
@@ -37,14 +38,48 @@ from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 SIDES = ("coordinator", *Half)
 #: how many cases with a client run at the same time: clients take processor time, and heartbeats must be in time
 CLIENTS_AT_ONCE = 4
+#: random traces of each protocol that follow the named cases, unless a number is given
+AFTER_CASES: Final = 8
 #: counts with the same meaning for every protocol
 _ADDED = ("traces", "steps", "replies", "records", "timers", "diverged", "known", "choices_followed")
 
 
+#: options of random traces that cannot follow the named cases, and why
+_NOT_WITH_BROKER: Final = {
+    "target": "BROKER is the target",
+    "side": "a broker is a coordinator",
+    "engine": "a broker is tested from this machine",
+    "master": "a broker is tested from this machine",
+    "conf": "a broker is tested from this machine",
+    "rows": "a broker is tested from this machine",
+    "wait": "a broker is tested from this machine",
+    "model": "only the model judges a broker's traces",
+}
+
+
+#: options that the cases with a client do not have
+_NOT_WITH_CLIENT: Final = (
+    "family",
+    "html",
+    "strict",
+    "traces",
+    "seed",
+    "protocol",
+    "target",
+    "side",
+    "engine",
+    "known",
+)
+
+
 def conform(  # noqa: PLR0917 — options of a command line
+    context: typer.Context,
     broker: Annotated[
         str | None,
-        typer.Argument(metavar="[BROKER]", help="play the named cases on a broker: HOST:PORT or broker:RELEASE"),
+        typer.Argument(
+            metavar="[BROKER]",
+            help="play the named cases on a broker, then some random traces: HOST:PORT, broker:RELEASE, kfake or serve",
+        ),
     ] = None,
     target: Annotated[
         str,
@@ -60,12 +95,22 @@ def conform(  # noqa: PLR0917 — options of a command line
         str,
         typer.Option(help="coordinator; member, reader or group-reader: step functions of clients against Kafka's own"),
     ] = "coordinator",
-    traces: Annotated[int, typer.Option(min=1, help="number of traces")] = 1_000,
+    traces: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help=f"number of traces; with BROKER: of each protocol, after the cases (default: {AFTER_CASES}, none with "
+            "--case or --family)",
+        ),
+    ] = 1_000,
     steps_per_trace: Annotated[
         int, typer.Option("--steps-per-trace", "--steps", min=1, help="events in each trace")
     ] = 60,
     seed: Annotated[int, typer.Option(min=0, help="the first seed; the others follow it")] = 0,
-    protocol: Annotated[str, typer.Option(help="protocol of the clients: classic, consumer, mixed or all")] = "classic",
+    protocol: Annotated[
+        str,
+        typer.Option(help="protocol of the clients: classic, consumer, mixed or all (default with BROKER: all)"),
+    ] = "classic",
     engine: Annotated[str, typer.Option(help="local or spark")] = "local",
     master: Master = None,
     conf: Conf = None,
@@ -96,10 +141,17 @@ def conform(  # noqa: PLR0917 — options of a command line
         list[str] | None,
         typer.Option(metavar="NAME", help="with BROKER: only this case, or those below it (classic.join); repeatable"),
     ] = None,
+    family: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="with BROKER: only this family of cases, such as classic; repeatable"),
+    ] = None,
     listed: Annotated[bool, typer.Option("--list", help="list the named cases, and play none")] = False,
     strict: Annotated[bool, typer.Option(help="with BROKER: known faults of Apache Kafka count as failures")] = False,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="with BROKER: write JUnit XML, one test case each")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="with BROKER: write one self-contained page")
     ] = None,
     client: Annotated[
         str | None,
@@ -112,9 +164,15 @@ def conform(  # noqa: PLR0917 — options of a command line
 ) -> None:
     """Play the named cases on a broker or with a client, or run random traces against a target and compare every
     step."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    # by its name, since typer and click each have the class
+    given_on_line = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     if client is not None or (listed and case and all(name.split(".")[0] == "client" for name in case)):
         if broker is not None:
             raise CannotRun("give BROKER or --client, not both: with --client, the suite plays the broker")
+        for name in _NOT_WITH_CLIENT:
+            if name in given_on_line:
+                raise CannotRun(f"--{name} does not go with --client, whose cases are chosen by --case")
         from .conform_clients import conform_clients, list_client_cases  # noqa: PLC0415 — as below
 
         if listed or client is None:
@@ -126,31 +184,49 @@ def conform(  # noqa: PLR0917 — options of a command line
             client, names=case or (), at_once=workers or CLIENTS_AT_ONCE, out=out, junit=junit, as_json=as_json
         )
         return
+    names = (*(case or ()), *families(family or ()))
     if listed:
         from .conform_cases import list_cases  # noqa: PLC0415 — as below
 
-        list_cases(case or (), as_json=as_json)
+        list_cases(names, as_json=as_json)
         return
     if broker is not None:
-        from ...traces.wire.access import read_access  # noqa: PLC0415 — connections, which other runs do not need
-        from .conform_cases import conform_cases  # noqa: PLC0415
+        from .conform_cases import Output, conform_cases  # noqa: PLC0415 — connections, which other runs do not need
+        from .conform_traces import Traces  # noqa: PLC0415
 
+        for name, why in _NOT_WITH_BROKER.items():
+            if name in given_on_line:
+                option = "--no-model" if name == "model" and not model else f"--{name}"
+                raise CannotRun(f"{option} does not go with the named cases of {broker}: {why}")
         if out is not None:
             require_folder(out)
         conform_cases(
             parse_target(broker),
             broker,
             profile=profile,
-            names=case or (),
-            access=read_access(client_config),
-            out=out,
-            junit=junit,
+            names=names,
+            client_config=client_config,
             strict=strict,
-            as_json=as_json,
+            traces=Traces(
+                number=traces if "traces" in given_on_line else 0 if names else AFTER_CASES,
+                steps=steps_per_trace,
+                seed=seed,
+                protocols=protocols_of(protocol if "protocol" in given_on_line else "all"),
+                settings=given(setting),
+                topics=tuple(dict.fromkeys(topic or ())),
+                concurrency=concurrency,
+                workers=workers,
+                accepted={} if known is None else read_known(known),
+            ),
+            output=Output(out=out, junit=junit, html=html, as_json=as_json),
         )
         return
-    if case or strict or junit:
-        raise CannotRun("--case, --strict and --junit belong to the named cases: fencepost conform HOST:PORT")
+    if names or strict or junit or html:
+        raise CannotRun(
+            "--case, --family, --strict, --junit and --html belong to the named cases: fencepost conform HOST:PORT"
+        )
+    if not traces:
+        raise CannotRun("--traces must be at least 1 (got 0); 0 is for the named cases: fencepost conform HOST:PORT")
     if side not in SIDES:
         raise CannotRun(unknown("side", side, SIDES, f"known: {', '.join(SIDES)}"))
     place = place_for(engine, master, conf, workers, wait)
@@ -235,6 +311,19 @@ def conform(  # noqa: PLR0917 — options of a command line
         shown += [never_met(entry) for key, entry in accepted.items() if key not in met]
     result.stopped = "; ".join(stops) or None
     finish(result, as_json=as_json, table=None if as_json else Group(*shown))
+
+
+def families(names: Sequence[str]) -> Sequence[str]:
+    """Return the names if each is a family of cases. Raises ``CannotRun``."""
+    if not names:
+        return names
+    from ...judge.cases.catalogue import chosen  # noqa: PLC0415 — as above
+
+    known = dict.fromkeys(each.family for each in chosen(()))
+    for name in names:
+        if name not in known:
+            raise CannotRun(unknown("family of cases", name, known, f"there are {', '.join(known)}"))
+    return names
 
 
 def require_folder(out: Path) -> None:

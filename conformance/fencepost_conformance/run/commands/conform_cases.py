@@ -6,15 +6,17 @@ import asyncio
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from rich.console import Group
 
 from fencepost.protocol.profiles import PROFILES
 
 from ...common.addresses import Address
-from ...common.errors import BrokerFault, CannotRun
+from ...common.errors import CannotRun
 from ...common.interruption import interruptible
 from ...judge.cases.case import CASES, Case
 from ...judge.cases.catalogue import chosen
@@ -22,11 +24,14 @@ from ...judge.cases.peer import BrokerUnderTest
 from ...judge.cases.play import Ending, Played, play_all
 from ...judge.verdict import Tally, Unsettled, Verdict
 from ...show.console import Result, finish, progress
+from ...show.files import write_report
 from ...show.listing import Listing
 from ...show.report import cases as shown
-from ...targets.broker import Broker
-from ...targets.registry import TargetName, profile_for, require_open
-from ...traces.wire.access import Access
+from ...show.report.cases_page import cases_page
+from ...targets.registry import PROGRAMS, TargetName, profile_for
+from ...traces.wire.access import Access, read_access
+from ..brokers import running
+from .conform_traces import Traced, Traces, run_traces, with_traces
 
 #: settings of a broker that is started for the cases: sessions of consumer groups end within the cases' patience
 _SETTINGS: Final = {
@@ -51,65 +56,94 @@ def listed(cases: Sequence[Case], *, as_json: bool) -> None:
     finish(Result("conform", None, {"cases": len(cases)}, details), as_json=as_json, table=listing)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Output:
+    """Where results go beside the terminal. ``out``: a folder for ``junit.xml``, ``cases.json`` and ``report.html``,
+    and one folder for each protocol of the random traces."""
+
+    out: Path | None = None
+    junit: Path | None = None
+    html: Path | None = None
+    as_json: bool = False
+
+
 def conform_cases(
     named: TargetName,
     target: str,
     *,
     profile: str | None,
     names: Sequence[str],
-    access: Access,
-    out: Path | None,
-    junit: Path | None,
+    client_config: Path | None,
     strict: bool,
-    as_json: bool,
+    traces: Traces,
+    output: Output,
 ) -> None:
-    """Play cases on a broker, print what became of them, and exit. ``names``: as in ``chosen``. ``strict``: known
-    faults of Apache Kafka count as failures. Raises ``CannotRun``."""
+    """Play cases on a broker, then random traces, print what became of them, and exit. ``names``: as in ``chosen``.
+    ``strict``: known faults of Apache Kafka count as failures. Raises ``CannotRun``."""
     if named.kind != "broker":
-        raise CannotRun("the named cases are for a broker: broker:RELEASE or HOST:PORT")
+        raise CannotRun(f"the named cases are for a broker: {', '.join(PROGRAMS)}, broker:RELEASE or HOST:PORT")
     cases = chosen(names)
     kafka = PROFILES.get(profile_for(named, profile))
     if kafka is None:
         raise CannotRun("the named cases know the profiles of Kafka 4.0 and later; give one by --profile")
-    if junit is not None:
-        junit.touch()  # a path that cannot be written is reported before the work
+    access = read_access(client_config)
+    for file in (output.junit, output.html):
+        if file is not None:
+            file.touch()  # a path that cannot be written is reported before the work
     began = time.monotonic()
     done: list[Played] = []
-    with interruptible() as cut, _running(named) as address, progress("cases", total=len(cases)) as meter:
+    after: list[Traced] = []
+    with interruptible() as cut, running(named, kafka.name, _SETTINGS) as here:
+        address = Address(here.host, here.port)
+        asyncio.run(_look(address, access))
+        with progress("cases", total=len(cases)) as meter:
 
-        def note(played: Played) -> None:
-            done.append(played)
-            meter.advance()
+            def note(played: Played) -> None:
+                done.append(played)
+                meter.advance()
 
-        asyncio.run(play_all(cases, BrokerUnderTest(address, kafka, access), done=note))
-    seconds = time.monotonic() - began
+            asyncio.run(play_all(cases, BrokerUnderTest(address, kafka, access), done=note))
+        seconds = time.monotonic() - began
+        if traces.number:
+            after = run_traces(
+                traces,
+                here,
+                target,
+                kafka.name,
+                client_config,
+                usual=profile is None and (bool(named.host) or named.program == "kfake"),
+            )
     order = {name: index for index, name in enumerate(CASES)}
     done.sort(key=lambda each: order[each.case.name])
     result = result_of(done, cases, seconds, strict=strict)
-    result.stopped = cut.reason(f"{len(done)} of {len(cases)} cases played")
+    stopped = cut.reason(f"{len(done)} of {len(cases)} cases played")
     result.details |= {"target": target, "profile": kafka.name, "cases": [shown.as_json(each) for each in done]}
-    xml = shown.junit(done, target, seconds)
-    if junit is not None:
-        junit.write_text(xml)
-    if out is not None:
-        (out / "junit.xml").write_text(xml)
-        (out / "cases.json").write_text(json.dumps(result.details, indent=1) + "\n")
+    result = with_traces(result, after)
+    result.stopped = "; ".join(part for part in (stopped, result.stopped) if part) or None
     again = f"fencepost conform {target}" + (f" --profile {profile}" if profile else "")
-    finish(result, as_json=as_json, table=None if as_json else shown.table(done, again))
+    xml = shown.junit(done, target, seconds)
+    page = cases_page(done, target, kafka.name, again, result, [each.summary for each in after if each.summary])
+    for file, text in ((output.junit, xml), (output.html, page)):
+        if file is not None:
+            file.write_text(text, encoding="utf-8")
+    if output.out is not None:
+        (output.out / "junit.xml").write_text(xml, encoding="utf-8")
+        (output.out / "report.html").write_text(page, encoding="utf-8")
+        (output.out / "cases.json").write_text(json.dumps(result.details, indent=1, default=str) + "\n")
+        for each in after:
+            if each.summary is not None:
+                write_report(output.out / each.protocol, each.summary, each.seconds)
+    table = Group(shown.table(done, again), *(part for each in after for part in each.tables()))
+    finish(result, as_json=output.as_json, table=None if output.as_json else table)
 
 
-@contextmanager
-def _running(named: TargetName) -> Iterator[Address]:
-    """Yield the broker's address; start it if it is a release. Raises ``CannotRun``."""
-    if named.host:
-        require_open(named)
-        yield Address(named.host, named.port)
-        return
+async def _look(address: Address, access: Access) -> None:
+    """Raise ``CannotRun`` if the address does not answer ApiVersions: no case could begin."""
     try:
-        with Broker(named.release, settings=_SETTINGS) as broker:
-            yield Address("127.0.0.1", broker.port)
-    except BrokerFault as fault:
-        raise CannotRun(str(fault)) from None
+        connection = await access.open(address.host, address.port)
+    except OSError as reason:
+        raise CannotRun(f"{address.host}:{address.port}: {reason}; is this a Kafka broker?") from None
+    await connection.close()
 
 
 def result_of(played: Sequence[Played], cases: Sequence[Case], seconds: float, *, strict: bool) -> Result:

@@ -64,6 +64,11 @@ def _broker(plan: Plan, target: TargetName, workers: int, advance: Callable[[int
     from ...targets.broker import SCALA_COORDINATOR, Broker  # noqa: PLC0415 — these and kio are of no use to the other targets
     from .over_wire import run_over_wire  # noqa: PLC0415
 
+    if target.program:
+        raise CannotRun(
+            f"{target.program} is started for the named cases, which random traces follow: "
+            f"fencepost conform {target.program} --traces {plan.count}"
+        )
     summary = Summary(plan.job)
     if target.release and numbers(target.release) < _KIP_848 and plan.job.protocol is not GroupProtocol.CLASSIC:
         raise NotOffered(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -11,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.text import Text
 
+from ...common.counting import counted
 from ...judge.cases.answers import Exchange
 from ...judge.cases.play import Ending, Played
 from ...judge.rulebook.texts import rule_lines
@@ -21,6 +23,10 @@ from .junit import printable
 _SHOWN = 10
 #: the last exchanges of a failure, and the longest line of one
 _LAST, _LONGEST = 4, 400
+#: the cases that a line names
+_NAMED = 4
+#: requests that a broker answers at once, and seconds that are slow for them
+_PROMPT, _SLOW_S = ("heartbeat", "metadata", "offset_commit", "offset_fetch"), 1.0
 _COLOURS = {Ending.FAILED: "red", Ending.NOT_REACHED: "yellow", Ending.KNOWN_FAULT: "cyan"}
 
 
@@ -36,11 +42,41 @@ def table(played: Sequence[Played], again: str) -> RenderableType:
     odd = [each for each in played if each.ending in _COLOURS]
     failed = [each for each in odd if each.ending is Ending.FAILED]
     parts: list[RenderableType] = [listing]
-    parts += [_line(each) for each in odd if each.ending is not Ending.FAILED]
+    parts += [_line(each) for each in odd if each.ending is Ending.KNOWN_FAULT]
+    parts += [  # ``console.finish`` lists those that were not reached, by their reasons
+        Text.from_markup(f"not supported: {escape(_together(names, why))}")
+        for why, names in not_supported(played).items()
+    ]
+    parts += [Text.from_markup(f"[yellow]{escape(note)}[/]") for note in notes(played)]
     parts += [Text.from_markup("\n".join(_failure(each, again))) for each in failed[:_SHOWN]]
     if len(failed) > _SHOWN:
         parts.append(f"and {len(failed) - _SHOWN} more failed cases (--json and --output have all)")
     return Group(*parts)
+
+
+def not_supported(played: Sequence[Played]) -> dict[str, list[str]]:
+    """Return the cases that the broker does not support, by what it lacks."""
+    reasons: dict[str, list[str]] = {}
+    for each in played:
+        if each.ending is Ending.NOT_SUPPORTED:
+            reasons.setdefault(each.why.partition("; ")[0], []).append(each.case.name)
+    return reasons
+
+
+def _together(names: Sequence[str], why: str) -> str:
+    more = ", …" if len(names) > _NAMED else ""
+    return f"{counted(len(names), 'cases')} ({', '.join(names[:_NAMED])}{more}): {why}"
+
+
+def notes(played: Sequence[Played]) -> list[str]:
+    """Return a line about a broker that answers slowly; cases that wait for an order of events may fail for it."""
+    took = [each.took_s for one in played for each in one.exchanges if each.api in _PROMPT and each.answer is not None]
+    if not took or (half := median(took)) < _SLOW_S:
+        return []
+    return [
+        f"the broker is slow: half of its answers to {', '.join(_PROMPT)} took more than {half:.1f} s; cases may fail "
+        "for that reason"
+    ]
 
 
 def _line(played: Played) -> Text:

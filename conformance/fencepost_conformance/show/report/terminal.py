@@ -77,9 +77,9 @@ def details(summary: Summary) -> dict[str, Any]:
     }
 
 
-def tables(summary: Summary) -> Group:
+def tables(summary: Summary, *, coverage: bool = True) -> Group:
     """Return coverage, divergences and the first failures."""
-    parts: list[RenderableType] = [_coverage(summary)]
+    parts: list[RenderableType] = [_coverage(summary)] * coverage
     if summary.divergences:
         parts.append(_divergences(summary))
     if summary.failures:

@@ -1,0 +1,168 @@
+"""The named cases on brokers that close connections, answer garbage, are slow, or have only some APIs: one line says
+so, and the other cases run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from partial import API_VERSIONS, Spoil, partial_broker
+from served import Served
+
+from fencepost_conformance.cli import main
+from fencepost_conformance.common.addresses import Address
+from fencepost_conformance.judge.cases import peer
+from fencepost_conformance.show.report import cases as shown
+from fencepost_conformance.traces.recorder.upstream import inspect
+
+pytestmark = pytest.mark.slow
+METADATA, COMMIT, FETCH, FIND, JOIN, HEARTBEAT, CREATE, DELETE, CONSUMER = 3, 8, 9, 10, 11, 12, 19, 20, 68
+Versions = dict[int, tuple[int, int]]
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[tuple[str, Versions]]:
+    """Return the address of a coordinator, and its versions. Without FindCoordinator clients stay at the filter."""
+    with Served("--profile", "kafka-4.4", "--setting", "group.initial.rebalance.delay.ms=0") as here:
+        host, _, port = here.bootstrap.rpartition(":")
+        versions = asyncio.run(inspect(Address(host, int(port)))).versions
+        yield here.bootstrap, {key: bounds for key, bounds in versions.items() if key != FIND}
+
+
+async def closes(_: bytes) -> bytes | None:
+    return None
+
+
+async def garbage(answer: bytes) -> bytes | None:
+    return answer[:4] + b"\xff" * 20  # the correlation id is right
+
+
+async def empty(_: bytes) -> bytes | None:
+    return b""
+
+
+async def hangs(answer: bytes) -> bytes | None:
+    await asyncio.sleep(300)
+    return answer
+
+
+async def slow(answer: bytes) -> bytes | None:
+    await asyncio.sleep(0.2)
+    return answer
+
+
+def conform(
+    served: tuple[str, Versions], offered: Versions, spoiled: dict[int, Spoil], capsys: Any, *words: str
+) -> tuple[Any, str, list[str]]:
+    """Return the exit status, standard output in one line, and the lines of standard error without progress."""
+    with partial_broker(served[0], offered, spoiled) as (address, _), pytest.raises(SystemExit) as left:
+        main(["conform", address, "--profile", "kafka-4.4", *words])
+    told = capsys.readouterr()
+    return left.value.code, " ".join(told.out.split()), [line for line in told.err.splitlines() if "fencepost" in line]
+
+
+def of_cases(*names: str) -> list[str]:
+    return [word for name in names for word in ("--case", name)]
+
+
+@pytest.mark.parametrize("spoil", [closes, garbage, empty])
+def test_a_broker_that_does_not_answer_at_all_is_one_line(
+    served: tuple[str, Versions], spoil: Spoil, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, out, err = conform(served, served[1], {API_VERSIONS: spoil}, capsys)
+    (line,) = err
+    assert (status, out) == (2, "")
+    assert line.endswith("; is this a Kafka broker?")
+
+
+@pytest.mark.parametrize("spoil", [closes, garbage, empty])
+def test_one_api_with_bad_answers_fails_its_cases_only(
+    served: tuple[str, Versions], spoil: Spoil, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [*of_cases("classic.heartbeat.1", "offsets.commit.1", "classic.join.1"), "--json"]
+    status, out, _ = conform(served, served[1], {HEARTBEAT: spoil}, capsys, *words)
+    endings = {each["case"]: each["ending"] for each in json.loads(out)["cases"]}
+    assert status == 1
+    assert endings == {"classic.heartbeat.1": "failed", "offsets.commit.1": "passed", "classic.join.1": "passed"}
+
+
+def test_an_answer_that_does_not_come_leaves_its_cases_not_reached(
+    served: tuple[str, Versions], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer, "ANSWER_S", 3.0)
+    words = of_cases("offsets.commit.1", "classic.join.1")
+    status, out, (line,) = conform(served, served[1], {COMMIT: hangs}, capsys, *words)
+    assert status == 2
+    assert "No verdict: 1 case" in out
+    assert "no answer to offset_commit" in line
+    assert "2 cases, 1 passed" in out
+
+
+def test_a_broker_that_goes_away_leaves_all_cases_not_reached(
+    served: tuple[str, Versions], capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[int] = []
+
+    async def once(answer: bytes) -> bytes | None:
+        asked.append(1)
+        return answer if len(asked) == 1 else None
+
+    status, out, (line,) = conform(
+        served, served[1], {API_VERSIONS: once}, capsys, *of_cases("classic.join", "offsets")
+    )
+    assert status == 2
+    assert out.count("no connection: ") == 1
+    assert "76 undecided" in out
+    assert "no connection: the broker closed the connection" in line
+
+
+def test_a_slow_broker_is_named(
+    served: tuple[str, Versions], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shown, "_SLOW_S", 0.2)
+    words = of_cases("offsets.commit.1", "offsets.commit.2")
+    status, out, _ = conform(served, served[1], dict.fromkeys((METADATA, COMMIT, FETCH), slow), capsys, *words)
+    assert status == 0
+    assert "the broker is slow: half of its answers to heartbeat, metadata, offset_commit, offset_fetch took" in out
+
+
+def test_a_broker_with_one_protocol_is_judged_on_it(
+    served: tuple[str, Versions], capsys: pytest.CaptureFixture[str]
+) -> None:
+    offered = {key: served[1][key] for key in (METADATA, COMMIT, FETCH, CREATE, DELETE, CONSUMER)}
+    words = ["--family", "classic", *of_cases("consumer.join.1", "offsets.commit.1")]
+    status, out, err = conform(served, offered, {}, capsys, *words)
+    assert (status, err) == (0, []), out
+    assert "76 cases, 2 passed, 0 failed, 0 undecided" in out
+    assert "the broker does not support join_group" in out
+    assert 1 <= out.count("not supported: ") <= 8, "a line for each API"
+
+
+def test_random_traces_follow_the_cases(
+    served: tuple[str, Versions], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    words = ["conform", served[0], "--case", "classic.join.1", "--traces", "2", "--steps", "10", "--seed", "3"]
+    words += ["--protocol", "classic", "--workers", "1", "-o", str(tmp_path), "--json"]
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    told = json.loads(capsys.readouterr().out)
+    assert (left.value.code, told["counts"]["passed"]) == (0, 3)
+    assert told["traces"]["classic"]["counts"]["traces"] == 2
+    assert {path.name for path in tmp_path.iterdir()} == {"cases.json", "classic", "junit.xml", "report.html"}
+    assert (tmp_path / "classic" / "report.html").is_file()
+    assert "Random traces, judged by the model" in (tmp_path / "report.html").read_text()
+
+
+def test_random_traces_that_a_broker_cannot_play_are_named(
+    served: tuple[str, Versions], capsys: pytest.CaptureFixture[str]
+) -> None:
+    offered = {key: bounds for key, bounds in served[1].items() if key != CONSUMER} | {FIND: (0, 6)}
+    words = [*of_cases("classic.join.1"), "--traces", "1", "--protocol", "consumer"]
+    status, out, _ = conform(served, offered, {}, capsys, *words)
+    assert status == 0
+    assert "no random traces of consumer groups: " in out
+    assert "does not offer ConsumerGroupHeartbeat" in out
