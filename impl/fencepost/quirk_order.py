@@ -22,10 +22,6 @@ ORDER: Final[Mapping[str, tuple[str, ...]]] = {
         "old_classic_members_follow_group_epoch",
         "fault_classic_members_starve",
     ),
-    # Up to 4.1 no error code is harmless, whatever the member's state (V-94).
-    "member.consumer.answers.harmless": ("old_leave_without_group_is_fatal", "fault_leave_answer_is_fatal"),
-    # In 4.1 a static member decides alone; only a dynamic one leaves although it should remain (V-92).
-    "member.consumer.heartbeats.stays_silent": ("old_static_remains_silently", "fault_remaining_member_leaves"),
 }
 
 #: Pairs of switches whose order makes no difference, on every function that both change.

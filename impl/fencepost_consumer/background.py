@@ -16,7 +16,6 @@ from dataclasses import replace
 
 from fencepost.member.events import PollPart
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.quirks import varies
 from fencepost_consumer import commits, committed, fetching, positions
 from fencepost_consumer.events import CallReturned, Problem, ProblemKind
 from fencepost_consumer.state import LookupKey, PollEvent, Search, Waiting
@@ -31,7 +30,7 @@ def poll(turn: Turn, part: PollPart) -> None:
     background reconciles before it commits and searches; then listeners run."""
     whole = part is PollPart.WHOLE
     if whole or part is PollPart.BEGIN:
-        held = _queued(turn) and not checks_again(turn)
+        held = _queued(turn) and not turn.rules.every_poll_checks
         polled = turn.reader.polled
         turn.reader = turn.reader._replace(polled=replace(polled, held=True) if polled is not None and held else None)
     if whole or part is PollPart.BACKGROUND:
@@ -78,13 +77,6 @@ def _over(turn: Turn, polled: PollEvent) -> bool:
     return all(each.number != polled.search for each in turn.reader.searches)
 
 
-@varies
-def checks_again(turn: Turn) -> bool:
-    """Return whether a poll leaves an event with the background while records of the last one are still queued. The
-    background then validates positions and commits (K-POS-07, N-POLL-01)."""
-    return True
-
-
 def _throw(turn: Turn) -> None:
     polled = turn.reader.polled
     if polled is not None and polled.problem is not None:
@@ -94,15 +86,9 @@ def _throw(turn: Turn) -> None:
 
 def _told(turn: Turn, problem: Problem) -> Problem:
     """Return the problem to throw. It is not kept for the next search."""
-    if problem == turn.reader.lookup_problem and not tells_again(turn):
+    if problem == turn.reader.lookup_problem and turn.rules.searches_throw_once:
         turn.reader = turn.reader._replace(lookup_problem=None)
     return problem
-
-
-@varies
-def tells_again(turn: Turn) -> bool:
-    """Return whether the next search also throws a problem that was thrown already (N-POLL-03)."""
-    return False
 
 
 def send_fetches(turn: Turn) -> None:

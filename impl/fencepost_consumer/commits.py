@@ -216,18 +216,12 @@ def _outcome(turn: Turn, commit: Commit, error: ErrorCode) -> Outcome:
         return Outcome(_classic_problem(turn, commit.identity, error))
     match error:  # N-CMT-02, N-CMT-03, N-CMT-06
         case ErrorCode.UNKNOWN_TOPIC_ID:
-            return Outcome(plain, retriable=topic_id_passes(turn))
+            return Outcome(plain, retriable=turn.rules.unknown_topic_id_is_retried)
         case ErrorCode.STALE_MEMBER_EPOCH:
             return Outcome(plain, stale=True)  # N-CMT-02
         case ErrorCode.UNKNOWN_MEMBER_ID:
             return Outcome(Problem(_K.COMMIT_FAILED, error))  # N-CMT-03
     return Outcome(Problem(_K.KAFKA, error))
-
-
-@varies
-def topic_id_passes(turn: Turn) -> bool:
-    """Return whether UNKNOWN_TOPIC_ID is retriable, like an unknown name (N-CMT-06)."""
-    return True
 
 
 def _classic_problem(turn: Turn, identity: tuple[str, int], error: ErrorCode) -> Problem:
@@ -387,10 +381,10 @@ def last_callbacks(turn: Turn) -> None:
     _call_back(turn)
 
 
-@varies
 def give_up_unsent(turn: Turn) -> None:
     """At a close, fail unsent commits that wait for an unknown coordinator (N-CLOSE-01)."""
-    if turn.commits_wait_for_coordinator and turn.reader.coordinator.node is None:
+    waits = turn.commits_wait_for_coordinator and turn.reader.coordinator.node is None
+    if waits and turn.rules.close_gives_up_unsent:
         for commit in turn.reader.commits:
             if commit.outcome is None and commit.request_id is None:
                 _finish(turn, commit, Outcome(Problem(_K.COMMIT_FAILED)))

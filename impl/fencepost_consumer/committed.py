@@ -217,11 +217,10 @@ def _read(
         _end(turn, key, replace(lookup, found=found))
 
 
-@varies
 def unknown_passes(turn: Turn) -> bool:
     """Return whether the look-up retries a topic that the coordinator does not know. For the new consumer, the topic
     may be so new that only the client knows it (N-CMT-04)."""
-    return turn.kip_848
+    return turn.kip_848 and turn.rules.unknown_topics_are_retried
 
 
 def _again(turn: Turn, key: LookupKey, lookup: Lookup) -> None:
@@ -308,10 +307,11 @@ def taken(turn: Turn, purpose: Purpose) -> Lookup | None:
     return lookup
 
 
-@varies
 def forgets(turn: Turn) -> bool:
     """Return whether a look-up is dropped when one of its partitions is no longer assigned. With manual assignment the
     classic consumer keeps it, as long as the next look-up is for the same partitions (K-POS-08)."""
+    if not turn.rules.old_look_ups_dropped:
+        return not turn.java
     return not turn.keeps_lookup_of_manual or turn.reader.mode.automatic
 
 

@@ -7,7 +7,6 @@ from typing import Final
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.quirks import varies
 from fencepost_consumer.broker import Record
 from fencepost_consumer.events import Problem, ProblemKind, Records
 from fencepost_consumer.partition import Position
@@ -71,10 +70,9 @@ def collect(turn: Turn) -> tuple[Records, bool]:
     return tuple((each, tuple(records)) for each, records in got.records.items()), got.advanced
 
 
-@varies
 def waits(turn: Turn, problem: Problem) -> bool:
     """Return whether the next poll throws the problem, so that this one can return its records (K-FETCH-04)."""
-    return True
+    return turn.rules.records_before_problem or problem.kind is not ProblemKind.ILLEGAL_STATE
 
 
 def _keeps(turn: Turn, partition: TopicPartition) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 from fencepost.member.settings import ClientSettings
 from fencepost.protocol.settings import BadSettings
+from fencepost_consumer.rules import ReaderRules, reader_rules_of
 
 
 class Client(Enum):
@@ -85,9 +86,11 @@ class ReaderSettings(ClientSettings):
     reconnect_backoff_ms: int = 50
     metadata_max_age_ms: int = 300_000
     read_committed: bool = False
+    reading_rules: ReaderRules = field(init=False, repr=False, compare=False)  #: of the profile
 
     def __post_init__(self) -> None:
         ClientSettings.__post_init__(self)
+        object.__setattr__(self, "reading_rules", reader_rules_of(self.profile))
         if self.auto_commit and not self.group_id:
             raise BadSettings("auto_commit needs a group_id (got an empty one)")  # G-CFG-45
         if self.max_poll_records < 1:

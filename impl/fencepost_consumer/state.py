@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.quirks import Quirks, varies
+from fencepost.quirks import Quirks
 from fencepost_consumer.broker import FetchedPartition, Record
 from fencepost_consumer.events import OffsetAndMetadata, Offsets, Problem, ReaderTimer
 from fencepost_consumer.membership import Membership
@@ -359,7 +359,7 @@ class Reader(NamedTuple):
     @property
     def initializing(self) -> tuple[TopicPartition, ...]:
         """The partitions whose committed offset must be looked up (K-SUB-10)."""
-        held = not_initialised(self)
+        held = self.membership.pending_revocation if self.settings.reading_rules.revoked_not_initialised else ()
         return tuple(
             each
             for each, state in self.partitions.items()
@@ -376,14 +376,9 @@ class Reader(NamedTuple):
         )
 
 
-@varies
 def is_subscribed(reader: Reader, topic: str) -> bool:
     """Return whether the subscription allows reading the topic; a pattern or manual assignment allows any
     (K-SUB-03)."""
+    if not reader.settings.reading_rules.dropped_topics_not_read:
+        return True
     return reader.mode is not Mode.TOPICS or topic in reader.topics
-
-
-@varies
-def not_initialised(reader: Reader) -> frozenset[TopicPartition]:
-    """Return the partitions whose committed offset is not looked up, in any state (K-SUB-10)."""
-    return reader.membership.pending_revocation

@@ -7,7 +7,6 @@ from dataclasses import replace
 from operator import attrgetter
 
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.quirks import varies
 from fencepost_consumer import background, commits, committed
 from fencepost_consumer.events import MembershipChanged, Refused, Seek
 from fencepost_consumer.partition import Partition, Position
@@ -115,11 +114,10 @@ def _own(turn: Turn, partitions: Iterable[TopicPartition]) -> None:
         turn.want_metadata()
 
 
-@varies
 def drops_at_once(turn: Turn) -> bool:
     """Return whether fetched records of a partition are dropped when it is taken away, and not when a poll reaches them
     (K-SUB-02, K-FETCH-01)."""
-    return True
+    return turn.rules.taken_records_dropped or not turn.in_background or not turn.reader.mode.automatic
 
 
 def _keep(turn: Turn, partitions: Collection[TopicPartition]) -> None:

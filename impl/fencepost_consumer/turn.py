@@ -25,7 +25,6 @@ from typing import ClassVar
 
 from fencepost.member.events import PollPart
 from fencepost.protocol.partitions import TopicPartition
-from fencepost.quirks import varies
 from fencepost_consumer.events import CallReturned, OffsetAndMetadata, Problem
 from fencepost_consumer.partition import Position
 from fencepost_consumer.state import CallKind, Coordinator, Waiting
@@ -156,12 +155,12 @@ class Turn(WorkingCopy, ABC):
         return not kept
 
 
-@varies
 def ids_of(turn: Turn, partitions: Iterable[TopicPartition]) -> Mapping[bytes, str]:
     """Return topic names by the ids to send; empty if the request sends names. Offset requests of consumer groups name
     topics by id if all ids are known (N-CMT-01, G-WIRE-30)."""
     known = turn.reader.topic_ids
     topics = {each.topic for each in partitions}
-    if not turn.kip_848 or not topics <= known.keys():
+    by_id = turn.kip_848 and turn.rules.offsets_by_topic_id
+    if not by_id or not topics <= known.keys():
         return {}
     return {known[name]: name for name in topics}

@@ -20,6 +20,7 @@ from fencepost_consumer.events import (
     SetReaderTimer,
 )
 from fencepost_consumer.partition import Leader, Partition
+from fencepost_consumer.rules import ReaderRules
 from fencepost_consumer.state import Reader, Sent
 
 
@@ -44,6 +45,11 @@ class WorkingCopy:
     def quirks(self) -> Quirks | None:
         """The differences of the profile's client from the intended one; None: there are none."""
         return self.reader.settings.quirks
+
+    @property
+    def rules(self) -> ReaderRules:
+        """The small choices of the profile's client."""
+        return self.reader.settings.reading_rules
 
     def emit(self, command: ReaderCommand) -> None:
         """Append a command for the driver."""

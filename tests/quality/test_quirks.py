@@ -20,6 +20,7 @@ import fencepost.coordinator
 import fencepost.member
 import fencepost_consumer.quirks  # noqa: F401  registers its quirks
 from fencepost.coordinator.kernel.rules import Rules
+from fencepost.member.rules import MemberRules
 from fencepost.protocol.profile import SWITCH_NAMES, Profile
 from fencepost.quirk_order import COMMUTING, ORDER
 from fencepost.quirks import (
@@ -36,6 +37,7 @@ from fencepost.quirks import (
 )
 from fencepost.rulebook.book import citations
 from fencepost_conformance.judge.rulebook.texts import rule_book
+from fencepost_consumer.rules import ReaderRules
 
 PRODUCT = Path(fencepost.__file__).parents[1]
 #: These modules define the switches, the profile that has each, and the order of those that change one function.
@@ -48,6 +50,8 @@ NAMES_THEM = {
 OF_HOSTS = {"draws_no_hyphens"}
 HOST = "fencepost_server"
 
+#: The classes of rules; no two have a field of the same name.
+RULES = (Rules, MemberRules, ReaderRules)
 QUIRKS = registered()
 VALUES = registered_values()
 each_quirk = pytest.mark.parametrize("each", QUIRKS, ids=lambda each: f"{each.switches[0]}-{each.function.__name__}")
@@ -93,7 +97,7 @@ def test_each_switch_has_a_quirk_or_a_value():
 @each_value
 def test_a_value_describes_kafkas_behaviour_and_names_the_rule(each: Value):
     assert list(citations(each.says, rule_book())), f"the value of {each.field} names no rule of the book"
-    intended = next(field.default for field in fields(Rules) if field.name == each.field)
+    [intended] = [field.default for rules in RULES for field in fields(rules) if field.name == each.field]
     assert type(each.value) is type(intended)
     assert each.value != intended
 
@@ -126,6 +130,22 @@ def test_a_quirk_is_taken_where_one_of_its_switches_alone_is_on(each: Quirk):
         taken = quirks.instead[each.intended]
         assert isinstance(taken, partial)
         assert (taken.func, taken.args) == (each.function, (each.intended,))
+
+
+def only_chooses(function: FunctionType) -> bool:
+    """Whether the function does nothing but return a constant, or nothing at all."""
+    [definition] = ast.parse(dedent(getsource(function))).body
+    assert isinstance(definition, ast.FunctionDef)
+    match definition.body[bool(getdoc(function)) :]:
+        case [] | [ast.Pass()] | [ast.Return(value=None | ast.Constant())]:
+            return True
+    return False
+
+
+def test_a_constant_is_a_value_of_the_rules_and_no_quirk():
+    """``register_values`` is for these. A quirk beside others of its function may be one, as it ends their order."""
+    alone = [each for each in QUIRKS if name_of(each.intended) not in ORDER]
+    assert [each.function.__qualname__ for each in alone if only_chooses(each.function)] == []
 
 
 def named(function: FunctionType) -> Iterator[object]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
-from fencepost.quirks import varies
 
 from . import heartbeats, leading, lookup, requests
 from .consumer_protocol import PROTOCOL_TYPE
@@ -107,7 +106,10 @@ def synced(turn: Turn, sent: Sent, body: SyncGroupResponse) -> None:
         case ErrorCode.NONE:
             _assigned(turn, body)
         case ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-            still_loading(turn)
+            if turn.rules.sync_load_is_retried:
+                _fail(turn, error, Retry.BACK_OFF)  # K-ERR-02
+            else:
+                unexpected(turn, error)
         case ErrorCode.COORDINATOR_NOT_AVAILABLE | ErrorCode.NOT_COORDINATOR:  # K-ERR-03
             _fail(turn, error, Retry.BACK_OFF)
             lookup.forget(turn)
@@ -124,12 +126,6 @@ def synced(turn: Turn, sent: Sent, body: SyncGroupResponse) -> None:
             _fail(turn, error, Retry.NEVER)
         case _:
             unexpected(turn, error)
-
-
-@varies
-def still_loading(turn: Turn) -> None:
-    """Join again after the back-off: the coordinator is still loading (K-ERR-02)."""
-    _fail(turn, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, Retry.BACK_OFF)
 
 
 def _assigned(turn: Turn, body: SyncGroupResponse) -> None:

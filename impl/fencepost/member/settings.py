@@ -13,6 +13,7 @@ from fencepost.quirks import Quirks, quirks_of
 from .assignors.base import Assignor, RebalanceProtocol, common_protocol
 from .assignors.range import RangeAssignor
 from .assignors.sticky import CooperativeStickyAssignor
+from .rules import MemberRules, member_rules_of
 
 _INSTANCE_ID = re.compile(r"[a-zA-Z0-9._-]{1,249}\Z")
 
@@ -43,9 +44,11 @@ class ClientSettings:
     rack: str | None = None
     profile: Profile = INTENDED
     quirks: Quirks | None = field(init=False, repr=False, compare=False)  #: of the profile
+    rules: MemberRules = field(init=False, repr=False, compare=False)  #: of the profile
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "quirks", quirks_of(self.profile))
+        object.__setattr__(self, "rules", member_rules_of(self.profile))
         for name in self.__dataclass_fields__:
             if name.endswith("_ms"):
                 _require_time(name, getattr(self, name))

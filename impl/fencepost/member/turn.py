@@ -31,6 +31,7 @@ from .events import (
     Unsubscribe,
 )
 from .partitions import TopicPartition, partition_order
+from .rules import MemberRules
 from .settings import ClientSettings
 from .state import Coordinator, Generation, JoinFailed, JoinOpen, Member, MemberState, Retry, Waiting
 
@@ -125,6 +126,11 @@ class AnyTurn(Generic[M]):
     def quirks(self) -> Quirks | None:
         """The differences of the profile's client from the intended one; None: there are none."""
         return self.member.settings.quirks
+
+    @property
+    def rules(self) -> MemberRules:
+        """The small choices of the profile's client."""
+        return self.member.settings.rules
 
     def emit(self, command: Command) -> None:
         """Append a command for the driver."""

@@ -58,10 +58,13 @@ def heard(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) 
         turn.fail(Failure(FailureKind.ANSWER, error), leaving=sent.beat is Beat.LEAVE)
 
 
-@varies
 def harmless(turn: ConsumerTurn, error: ErrorCode) -> bool:
     """Return whether a member that has left ignores the error (N-TR-08)."""
-    return True
+    rules = turn.rules
+    if not rules.leave_errors_ignored:
+        return False
+    named = error is ErrorCode.GROUP_ID_NOT_FOUND and turn.member.state is ConsumerState.UNSUBSCRIBED
+    return named or not rules.only_missing_group_ignored
 
 
 def _accepted(turn: ConsumerTurn, body: ConsumerGroupHeartbeatResponse) -> None:
@@ -70,8 +73,8 @@ def _accepted(turn: ConsumerTurn, body: ConsumerGroupHeartbeatResponse) -> None:
     state = turn.member.state
     if not state.heartbeats:
         return
-    if not tells_epoch(turn, body.member_epoch):
-        return
+    if body.member_epoch < 0 and turn.rules.negative_epochs_ignored:
+        return  # it echoes a leave (N-HB-10)
     turn.member = turn.member._replace(epoch=body.member_epoch)
     if body.member_epoch > 0:
         remembered = replace(turn.member.remembered, joined=True)
@@ -87,12 +90,6 @@ def _accepted(turn: ConsumerTurn, body: ConsumerGroupHeartbeatResponse) -> None:
         turn.move(ConsumerState.RECONCILING)  # N-TR-02
     elif state is ConsumerState.RECONCILING:
         turn.move(ConsumerState.STABLE)  # N-TR-03
-
-
-@varies
-def tells_epoch(turn: ConsumerTurn, epoch: int) -> bool:
-    """Return whether the epoch belongs to a member; a negative one echoes a leave (N-HB-10)."""
-    return epoch >= 0
 
 
 def _thrown_out(turn: ConsumerTurn) -> None:

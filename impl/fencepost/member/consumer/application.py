@@ -91,17 +91,15 @@ def _run_errands(turn: ConsumerTurn) -> None:
         turn.wait(replace(waiting, errands=waiting.errands[1:]))
         if isinstance(errand, Failure):
             _throw(turn, errand)
-        elif errand.reason is Reason.ASSIGNMENT and waiting.api is ApiCall.UNSUBSCRIBE and drops_assignments(turn):
+        elif (
+            errand.reason is Reason.ASSIGNMENT
+            and waiting.api is ApiCall.UNSUBSCRIBE
+            and turn.rules.poll_replaces_assignment
+        ):
             turn.member = turn.member._replace(reconciliation=None)  # the application no longer wants the assignment
         elif errand.reason is not Reason.ASSIGNMENT or reconciling.take_over(turn):
             _call(turn, errand)
             return
-
-
-@varies
-def drops_assignments(turn: ConsumerTurn) -> bool:
-    """Return whether an unsubscribe drops an assignment that waits for a poll (N-TR-07)."""
-    return True
 
 
 def _harmless(failure: Failure) -> bool:
@@ -170,7 +168,8 @@ def close(turn: ConsumerTurn, option: CloseOption) -> None:
     """Close the member: commit, call the listener, leave (N-CLOSE-01). The driver enforces the timeout of close: it may
     drop the member at any time."""
     member = turn.member
-    turn.member = turn.member._replace(closed=True, option=honoured(turn, option))
+    applies = option if turn.rules.close_options_honoured else CloseOption.DEFAULT  # K-LEAVE-01
+    turn.member = turn.member._replace(closed=True, option=applies)
     turn.wait(Waiting(ApiCall.CLOSE))
     owned = member.subscription.owned
     if member.settings.auto_commit and owned and member.coordinator.node is not None:
@@ -179,12 +178,6 @@ def close(turn: ConsumerTurn, option: CloseOption) -> None:
         turn.emit(Commit(commit_id, owned))
     else:
         committed(turn)
-
-
-@varies
-def honoured(turn: ConsumerTurn, option: CloseOption) -> CloseOption:
-    """Return the close option that applies: the application's (K-LEAVE-01)."""
-    return option
 
 
 def committed(turn: ConsumerTurn) -> None:

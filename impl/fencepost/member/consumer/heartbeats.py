@@ -61,11 +61,11 @@ def _due(turn: ConsumerTurn) -> bool:
     return member.state in _AT_ONCE or not (turn.running(MemberTimer.BACKOFF) or turn.running(MemberTimer.HEARTBEAT))
 
 
-@varies
 def may_join(turn: ConsumerTurn) -> bool:
     """Return whether the member may join now. It does not wait for the interval, but for the back-off after a failed
     join (N-ERR-03)."""
-    return not turn.running(MemberTimer.BACKOFF) or not turn.member.failed_attempts
+    backs_off = turn.rules.joins_back_off and turn.member.failed_attempts
+    return not turn.running(MemberTimer.BACKOFF) or not backs_off
 
 
 def _beat(turn: ConsumerTurn) -> None:
@@ -182,17 +182,20 @@ def _leave(turn: ConsumerTurn) -> None:
         turn.release()
 
 
-@varies
 def holds_leave(turn: ConsumerTurn) -> bool:
     """Return whether the leave waits for the response to an unanswered heartbeat (N-HB-06, N-HB-09)."""
-    return False
+    member = turn.member
+    remains = member.option is CloseOption.REMAIN_IN_GROUP and member.settings.group_instance_id is None
+    leaves = remains and not turn.rules.dynamic_member_remains
+    return leaves and not member.expired and member.in_flight is not None
 
 
-@varies
 def stays_silent(turn: ConsumerTurn) -> bool:
     """Return whether a member that remains in the group sends nothing. A dynamic member does; a static one announces
     its return (N-HB-09)."""
-    return turn.member.option is CloseOption.REMAIN_IN_GROUP and turn.member.settings.group_instance_id is None
+    rules, static = turn.rules, turn.member.settings.group_instance_id is not None
+    silent = static if rules.static_member_remains_silently else rules.dynamic_member_remains and not static
+    return silent and turn.member.option is CloseOption.REMAIN_IN_GROUP
 
 
 def in_flight(turn: ConsumerTurn, request_id: int) -> Sent | None:

@@ -64,30 +64,27 @@ def start(turn: ConsumerTurn, *, polled: bool) -> bool:
     return True
 
 
-@varies
 def owns_exactly(turn: ConsumerTurn, partitions: frozenset[TopicPartition]) -> bool:
     """Return whether the application owns exactly these partitions. It may own more: those whose listener call threw
     (N-REC-03, N-REC-09)."""
-    return turn.member.subscription.owned == partitions
+    return turn.member.subscription.owned == partitions or not turn.rules.unchanged_target_compared
 
 
-@varies
 def is_news(turn: ConsumerTurn, resolved: LocalAssignment) -> bool:
     """Return whether an acknowledgement would contain more than the last one (N-REC-03)."""
-    return resolved != turn.member.current
+    return resolved != turn.member.current or not turn.rules.acknowledged_once
 
 
-@varies
 def needs_poll(turn: ConsumerTurn, revoked: frozenset[TopicPartition]) -> bool:
     """Return whether the application's thread is needed, for a commit or a revocation callback (N-REC-01)."""
-    return turn.member.settings.auto_commit or bool(revoked)
+    return turn.member.settings.auto_commit or (bool(revoked) and turn.rules.revocation_waits_for_poll)
 
 
-@varies
 def watched(turn: ConsumerTurn, topic_ids: frozenset[bytes]) -> frozenset[bytes]:
     """Return the target's topics whose metadata is requested by id: all, if the member subscribes by an expression. One
     that subscribes by name requests by name only (N-REC-02)."""
-    return frozenset() if turn.member.subscription.topics else topic_ids
+    by_name = turn.member.subscription.topics or not turn.rules.target_topics_watched
+    return frozenset() if by_name else topic_ids
 
 
 def _resolve(turn: ConsumerTurn, target: LocalAssignment) -> dict[bytes, str]:
@@ -202,27 +199,16 @@ def replace_assignment(turn: ConsumerTurn) -> None:
     turn.remember(reconciliation.partitions)
 
 
-@varies
-def replace_by_poll(turn: ConsumerTurn) -> None:
-    """Replace the assignment in the application's thread (N-REC-07)."""
-    replace_assignment(turn)
-
-
 def take_over(turn: ConsumerTurn) -> bool:
     """Replace the assignment in the application's thread. Return true if the listener must be called."""
-    if turn.member.reconciliation is None or not (still_taken(turn) or wanted(turn)):
+    if turn.member.reconciliation is None or (turn.rules.queued_callback_withdrawn and not wanted(turn)):
         return False
-    replace_by_poll(turn)
+    if turn.rules.poll_replaces_assignment:
+        replace_assignment(turn)  # N-REC-07
     if turn.member.settings.listener:
         return True
     if wanted(turn):
         adopt(turn)
-    return False
-
-
-@varies
-def still_taken(turn: ConsumerTurn) -> bool:
-    """Return whether a queued assignment is applied even if the member has left or joined again (N-REC-05)."""
     return False
 
 
@@ -245,7 +231,9 @@ def adopt(turn: ConsumerTurn) -> None:
     turn.move(ConsumerState.ACKNOWLEDGING)
 
 
-@varies
 def unmarked(turn: ConsumerTurn) -> SubscriptionState:
     """Return the subscription without revocation marks, so that partitions given back are fetched again (N-REC-11)."""
-    return replace(turn.member.subscription, pending_revocation=frozenset())
+    subscription = turn.member.subscription
+    if not turn.rules.revocation_marks_cleared:
+        return subscription
+    return replace(subscription, pending_revocation=frozenset())

@@ -55,10 +55,10 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
     turn.emit(Send(request_id, body, timeout_ms=settings.request_timeout_ms))
 
 
-@varies
 def rack(turn: ConsumerTurn) -> str | None:
     """Return the rack for the heartbeat: a member sends its rack when it joins (N-HB-01)."""
-    return turn.member.settings.rack if turn.member.state is ConsumerState.JOINING else None
+    sent = turn.member.state is ConsumerState.JOINING and turn.rules.rack_sent
+    return turn.member.settings.rack if sent else None
 
 
 @varies

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from types import MappingProxyType
 
-from fencepost.quirks import varies
-
 from ..events import Call, Failure, MemberTimer
 from ..partitions import TopicPartition
 from ..turn import AnyTurn
@@ -122,11 +120,12 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         A reconciliation that has not reached the application is cancelled, so the listener gets each partition as
         revoked or lost once, not twice (INV-CL-01).
         """
-        withdraw(self)
+        if self.rules.queued_callback_withdrawn:
+            withdraw(self)
         owned = self.member.subscription.owned
         if not owned or not self.member.settings.listener:
             return False
-        if call is Call.REVOKED or stops_fetching(self):
+        if call is Call.REVOKED or self.rules.lost_partitions_not_fetched:  # N-TR-06
             self.member = self.member._replace(subscription=self.member.subscription.mark_all())
         self.put(ListenerCall(call, owned, reason))
         return True
@@ -143,14 +142,6 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         return waiting
 
 
-@varies
-def stops_fetching(turn: ConsumerTurn) -> bool:
-    """Return whether the member stops fetching lost partitions. It owns them until the listener has been called
-    (N-TR-06)."""
-    return True
-
-
-@varies
 def withdraw(turn: ConsumerTurn) -> None:
     """Cancel a reconciliation that waits for the application, with its listener calls (INV-CL-01)."""
 

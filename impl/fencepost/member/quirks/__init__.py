@@ -1,5 +1,5 @@
 """Differences of Kafka's clients from the intended protocol, for both kinds of member; see ``fencepost.quirks``."""
 
-from . import classic, consumer
+from . import consumer, values
 
-__all__ = ["classic", "consumer"]
+__all__ = ["consumer", "values"]

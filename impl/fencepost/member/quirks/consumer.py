@@ -9,13 +9,11 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.quirks import Next, quirk
 
 from ..consumer import answers, application, heartbeats, reconciling, requests
-from ..consumer import turn as turns
-from ..consumer.state import Beat, ConsumerState, LocalAssignment, Reason, Sent, TopicIdPartition
+from ..consumer.state import Beat, ConsumerState, Reason, Sent, TopicIdPartition
 from ..consumer.turn import ConsumerTurn
-from ..events import Call, CloseOption
+from ..events import Call
 from ..partitions import TopicPartition
 from ..state import Coordinator
-from ..subscription import SubscriptionState
 
 #: Jitter of a back-off, as a share of it (N-HB-07).
 _JITTER = 0.2
@@ -54,38 +52,7 @@ def keeps_waiting(_: Next[None], turn: ConsumerTurn) -> None:
         turn.member = turn.member._replace(coordinator=Coordinator())
 
 
-@quirk("old_leave_without_group_is_fatal", of=answers.harmless)
-def minds_every_code(_: Next[bool], turn: ConsumerTurn, error: ErrorCode) -> bool:
-    """Up to 4.1, accept no error code in the response to a leave, not even GROUP_ID_NOT_FOUND (V-94, N-ERR-05)."""
-    return False
-
-
-@quirk("fault_leave_answer_is_fatal", of=answers.harmless)
-def minds_other_codes(_: Next[bool], turn: ConsumerTurn, error: ErrorCode) -> bool:
-    """Accept only GROUP_ID_NOT_FOUND in the response to a leave, unless the member is joining again already. Any other
-    code puts a member that has left into FATAL (N-TR-08)."""
-    return error is ErrorCode.GROUP_ID_NOT_FOUND and turn.member.state is ConsumerState.UNSUBSCRIBED
-
-
-@quirk("old_negative_epoch_adopted", of=answers.tells_epoch)
-def any_epoch_counts(_: Next[bool], turn: ConsumerTurn, epoch: int) -> bool:
-    """In 4.0, adopt any epoch of a response (V-91)."""
-    return True
-
-
-@quirk("old_fenced_member_fetches", of=turns.stops_fetching)
-def goes_on_fetching(_: Next[bool], turn: ConsumerTurn) -> bool:
-    """Before 4.3, a fenced member fetches until its callback has run; another member may own the partitions (V-98)."""
-    return False
-
-
 # --- sending heartbeats ---
-
-
-@quirk("fault_joining_skips_backoff", of=heartbeats.may_join)
-def joins_at_once(_: Next[bool], turn: ConsumerTurn) -> bool:
-    """Retry a rejected join at round-trip speed (N-HB-07, N-ERR-03)."""
-    return True
 
 
 @quirk("old_backoff_jitter", of=heartbeats.backoff)
@@ -97,33 +64,6 @@ def wild_backoff(_: Next[int], turn: ConsumerTurn, attempts: int) -> int:
     return max(0, int(min(delay, settings.retry_backoff_max_ms)))
 
 
-@quirk("old_static_remains_silently", of=heartbeats.stays_silent)
-def static_says_nothing(_: Next[bool], turn: ConsumerTurn) -> bool:
-    """In 4.1, a static member that closes to remain sends nothing, and a dynamic one leaves (V-92)."""
-    static = turn.member.settings.group_instance_id is not None
-    return static and turn.member.option is CloseOption.REMAIN_IN_GROUP
-
-
-@quirk("fault_remaining_member_leaves", of=heartbeats.stays_silent)
-def always_leaves(_: Next[bool], turn: ConsumerTurn) -> bool:
-    """Let a dynamic member that should remain in its group leave (N-HB-09)."""
-    return False
-
-
-@quirk("fault_remaining_member_leaves", of=heartbeats.holds_leave)
-def leaves_when_heard(_: Next[bool], turn: ConsumerTurn) -> bool:
-    """Delay that leave until no heartbeat is unanswered: it is sent like an acknowledgement (N-HB-06, N-HB-09)."""
-    member = turn.member
-    remains = member.option is CloseOption.REMAIN_IN_GROUP and member.settings.group_instance_id is None
-    return remains and not member.expired and member.in_flight is not None
-
-
-@quirk("old_no_rack_in_heartbeats", of=requests.rack)
-def no_rack(_: Next[str | None], turn: ConsumerTurn) -> str | None:
-    """In 4.0, never fill the field (V-90)."""
-    return None
-
-
 @quirk("fault_untold_partitions_unreported", of=requests.reported)
 def reports_reconciled(_: Next[frozenset[TopicIdPartition]], turn: ConsumerTurn) -> frozenset[TopicIdPartition]:
     """Report only what was reconciled last. A coordinator that revokes another partition takes that as given up
@@ -132,32 +72,6 @@ def reports_reconciled(_: Next[frozenset[TopicIdPartition]], turn: ConsumerTurn)
 
 
 # --- reconciling ---
-
-
-@quirk("fault_failed_assignment_stays", of=reconciling.owns_exactly)
-def never_looks(_: Next[bool], turn: ConsumerTurn, partitions: frozenset[TopicPartition]) -> bool:
-    """Do nothing while the target is unchanged. A partition whose callback threw stays assigned although the
-    coordinator has withdrawn it (N-REC-03, N-REC-09)."""
-    return True
-
-
-@quirk("fault_part_acknowledged_again", of=reconciling.is_news)
-def acknowledges_again(_: Next[bool], turn: ConsumerTurn, resolved: LocalAssignment) -> bool:
-    """While a topic of the target cannot be resolved, acknowledge the rest again and again, at round-trip speed
-    (N-REC-03)."""
-    return True
-
-
-@quirk("old_background_revokes", of=reconciling.needs_poll)
-def only_commits_wait(_: Next[bool], turn: ConsumerTurn, revoked: frozenset[TopicPartition]) -> bool:
-    """Up to 4.1, begin a revocation in the background too, unless the member commits (V-95)."""
-    return turn.member.settings.auto_commit
-
-
-@quirk("old_target_topics_not_watched", of=reconciling.watched)
-def watches_nothing(_: Next[frozenset[bytes]], turn: ConsumerTurn, topic_ids: frozenset[bytes]) -> frozenset[bytes]:
-    """In 4.0, request metadata of the subscribed topics only, not of the target's (V-96)."""
-    return frozenset()
 
 
 @quirk("old_background_replaces_assignment", of=reconciling.assign)
@@ -173,30 +87,7 @@ def assigns_in_background(_: Next[None], turn: ConsumerTurn) -> None:
         reconciling.adopt(turn)
 
 
-@quirk("old_background_replaces_assignment", of=application.drops_assignments)
-def tells_them(_: Next[bool], turn: ConsumerTurn) -> bool:
-    """Call the callback of such an assignment as usual, since the assignment is in force (V-97)."""
-    return False
-
-
-@quirk("old_background_replaces_assignment", of=reconciling.replace_by_poll)
-def is_replaced(_: Next[None], turn: ConsumerTurn) -> None:
-    """Do nothing in the application's thread: the background has replaced the assignment (V-97)."""
-
-
-@quirk("fault_revocation_mark_stays", of=reconciling.unmarked)
-def keeps_marks(_: Next[SubscriptionState], turn: ConsumerTurn) -> SubscriptionState:
-    """Keep the mark of a partition that is given back before it was revoked; it is never fetched again (N-REC-11)."""
-    return turn.member.subscription
-
-
 # --- leaving ---
-
-
-@quirk("old_no_close_options", of=application.honoured)
-def as_ever(_: Next[CloseOption], turn: ConsumerTurn, option: CloseOption) -> CloseOption:
-    """In 4.0, ignore the options of close (V-21, V-80)."""
-    return CloseOption.DEFAULT
 
 
 @quirk("fault_close_tells_again", of=application.given_up)
@@ -207,16 +98,3 @@ def tells_what_it_remembers(
     everything away, or that the membership ended; it reports lost partitions as revoked (N-CLOSE-01, INV-CL-01)."""
     remembered = turn.member.remembered
     return Call.REVOKED if remembered.joined else Call.LOST, remembered.owned
-
-
-@quirk("fault_queued_callback_survives", of=reconciling.still_taken)
-def takes_it_over(_: Next[bool], turn: ConsumerTurn) -> bool:
-    """Apply an assignment that waits for a poll although the member has left the group, or has joined it again. It then
-    has partitions that the coordinator did not assign (N-REC-05, INV-CL-01)."""
-    return True
-
-
-@quirk("fault_queued_callback_survives", of=turns.withdraw)
-def withdraws_nothing(_: Next[None], turn: ConsumerTurn) -> None:
-    """Keep a revocation that waits for a poll, although the same partitions are reported as lost (N-TR-06, N-TR-07,
-    N-TR-09, INV-CL-01)."""
