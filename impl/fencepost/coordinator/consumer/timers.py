@@ -10,11 +10,9 @@ from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, TimerKey, TimerKind
 
-from ..kernel import operations
 from ..kernel.group_configs import consumer_session_timeout
-from ..kernel.operations import AppendCallback
+from ..kernel.operations import FailedByTimeout
 from ..kernel.persistent import exchanged
-from ..kernel.state import Operation
 from ..kernel.step import Step
 from .group import ConsumerGroup, ConsumerMember
 
@@ -30,7 +28,7 @@ RETRY_MS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class TimerRan(AppendCallback):
+class TimerRan(FailedByTimeout):
     """The run of a member's timer, with the epoch at which it was set. The timer is set again if its records are not in
     the log in time (M-TMR-08)."""
 
@@ -41,10 +39,6 @@ class TimerRan(AppendCallback):
         """The records of the timer are not in the log, so set it again, unless the partition was lost."""
         if error is not ErrorCode.NOT_COORDINATOR:
             retry(step, self.key, self.epoch)
-
-    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """The timer needs no answer; its write may still be replicated."""
-        operations.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def schedule_session_timeout(step: Step, group_id: str, member_id: str) -> None:

@@ -104,6 +104,15 @@ class AppendCallback(Callback):
         fail(step, number, operation, error)
 
 
+@dataclass(frozen=True, slots=True)
+class FailedByTimeout(AppendCallback):
+    """An operation that a timeout fails. Nothing of it has to be undone, though its records may still be replicated."""
+
+    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
+        """Answer the request, if there is one, with the error (G-CFG-25)."""
+        fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
+
+
 @varies
 def replicated(step: Step, offset: int) -> None:
     """The high watermark is at ``offset``: the open operations below are done, in log order (F-RT-14). So an operation

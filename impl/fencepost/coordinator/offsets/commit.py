@@ -20,9 +20,9 @@ from fencepost.quirks import varies
 
 from ..kernel import operations
 from ..kernel.errors import Rejected, operation_error
-from ..kernel.operations import AppendCallback
+from ..kernel.operations import FailedByTimeout
 from ..kernel.replies import error_response
-from ..kernel.state import Operation, not_serving, time_after
+from ..kernel.state import not_serving, time_after
 from ..kernel.step import Step
 from . import validation
 from .offset_appliers import begin_simple_group, write_offset_records, write_plain_commit
@@ -37,7 +37,7 @@ NEVER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetsWritten(AppendCallback):
+class OffsetsWritten(FailedByTimeout):
     """The records of a commit (F-ORD-12). If they are not in the log, or not in time, the partitions that were not
     refused get the error (O-COMMIT-11, O-COMMIT-12)."""
 
@@ -47,10 +47,6 @@ class OffsetsWritten(AppendCallback):
         """Nothing of the commit is stored, or the result is unknown."""
         assert request is not None
         step.reply(request.id, OffsetCommitResponse(self.admitted.failed(operation_error(error))))
-
-    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """Answer with an error; the commit may still take effect later (O-COMMIT-11)."""
-        operations.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)  # O-COMMIT-12
 
 
 def commit(step: Step, request: Request, body: OffsetCommitRequest) -> None:

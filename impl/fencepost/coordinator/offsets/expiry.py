@@ -15,8 +15,8 @@ from fencepost.protocol.view import GroupState
 from ..classic.group import ClassicGroup
 from ..groups import is_empty, known_topics, topics_of
 from ..kernel import operations
-from ..kernel.operations import AppendCallback
-from ..kernel.state import Group, Operation
+from ..kernel.operations import FailedByTimeout
+from ..kernel.state import Group
 from ..kernel.step import Step
 from .offset_appliers import offset_tombstones, write_offset_records
 
@@ -26,7 +26,7 @@ _NEVER: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class ExpiryRan(AppendCallback):
+class ExpiryRan(FailedByTimeout):
     """The records of one run of the expiry. If they are not in the log in time, the next run is one interval from then
     (O-EXP-26, F-RT-17)."""
 
@@ -34,10 +34,6 @@ class ExpiryRan(AppendCallback):
         """Schedule another run, unless the partition now belongs to another broker."""
         if error is not ErrorCode.NOT_COORDINATOR:
             schedule(step)
-
-    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """The run needs no answer; its write may still be replicated."""
-        operations.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def schedule(step: Step) -> None:

@@ -22,9 +22,9 @@ from fencepost.protocol.offset_messages import (
 
 from ..kernel import operations
 from ..kernel.errors import Rejected, operation_error
-from ..kernel.operations import AppendCallback
+from ..kernel.operations import FailedByTimeout
 from ..kernel.replies import fetch_error_response
-from ..kernel.state import Operation, not_serving
+from ..kernel.state import not_serving
 from ..kernel.step import Step
 from ..kernel.stored_offsets import NONE, GroupOffsets
 from . import validation
@@ -52,7 +52,7 @@ class _Read(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class StableRead(AppendCallback):
+class StableRead(FailedByTimeout):
     """Offsets were read that are not replicated yet (O-FETCH-08)."""
 
     reads: tuple[_Read, ...]
@@ -66,10 +66,6 @@ class StableRead(AppendCallback):
             for read in self.reads
         )
         step.reply(request.id, OffsetFetchResponse(groups))
-
-    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """Answer with an error; there is nothing to undo."""
-        operations.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def fetch(step: Step, request: Request, body: OffsetFetchRequest) -> None:

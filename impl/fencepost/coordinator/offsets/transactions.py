@@ -17,9 +17,9 @@ from fencepost.protocol.records import Record
 
 from ..kernel import operations
 from ..kernel.errors import Rejected, operation_error
-from ..kernel.operations import AppendCallback
+from ..kernel.operations import FailedByTimeout
 from ..kernel.replies import error_response, marker_error, txn_error
-from ..kernel.state import Operation, not_serving
+from ..kernel.state import not_serving
 from ..kernel.step import Step
 from . import validation
 from .commit import commit_results
@@ -31,7 +31,7 @@ TOPIC_IDS_SINCE = 6
 
 
 @dataclass(frozen=True, slots=True)
-class PendingWritten(AppendCallback):
+class PendingWritten(FailedByTimeout):
     """The records of a commit within a transaction; see ``OffsetsWritten`` for those of a plain commit."""
 
     admitted: Admitted
@@ -44,23 +44,15 @@ class PendingWritten(AppendCallback):
             TxnOffsetCommitResponse(self.admitted.failed(txn_error(operation_error(error), request.version))),
         )
 
-    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """Answer with an error; the offsets may still become pending."""
-        operations.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
-
 
 @dataclass(frozen=True, slots=True)
-class MarkerWritten(AppendCallback):
+class MarkerWritten(FailedByTimeout):
     """The record that ends a transaction (O-TXN-11)."""
 
     def failed(self, step: Step, request: Request | None, error: ErrorCode) -> None:
         """The transaction is still open, or the result is unknown; the sender of the marker tries again."""
         assert request is not None
         step.reply(request.id, WriteTxnMarkerResponse(marker_error(error)))
-
-    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """Answer with an error; the transaction may still have ended."""
-        operations.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
 
 
 def commit(step: Step, request: Request, body: TxnOffsetCommitRequest) -> None:

@@ -6,9 +6,7 @@ DeleteGroups takes two operations (C-ADM-09), and a failed append, as of a delet
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Request, Topic
 from fencepost.protocol.logged import Partition
 from fencepost.protocol.messages import DeleteGroupsRequest
@@ -22,7 +20,7 @@ from ..classic.group import ClassicGroup, GroupDraft, find_incarnation
 from ..kernel import operations
 from ..kernel.persistent import exchanged
 from ..kernel.replay_context import Replay
-from ..kernel.state import Entry, Group, Operation
+from ..kernel.state import Entry, Group
 from ..kernel.step import Step
 from ..kernel.stored_offsets import GroupOffsets
 from ..offsets import commit, deletion, offset_appliers
@@ -92,22 +90,14 @@ def makes_group(_: Next[None], work: Replay, group_id: str) -> None:
     work.put(group_id, offset_appliers.simple_group(group_id, work.new_incarnation()))
 
 
-@dataclass(frozen=True, slots=True)
-class ShareGroupsAsked(operations.AppendCallback):
-    """The first operation of DeleteGroups. It writes nothing, so nothing of it can still be replicated."""
-
-    def timed_out(self, step: Step, number: int, operation: Operation) -> None:
-        """Every row has the error, and no group is deleted later (C-ADM-09)."""
-        operations.fail(step, number, operation, ErrorCode.REQUEST_TIMED_OUT)
-
-
 @quirk("fault_deletion_waits_twice", of=admin.delete)
 def asks_share_groups_first(call_next: Next[None], step: Step, request: Request, body: DeleteGroupsRequest) -> None:
     """Kafka first asks for share groups, in a separate operation that waits for the log, and *then* deletes the groups
-    that may be deleted (C-ADM-09, F-RT-16)."""
+    that may be deleted (C-ADM-09, F-RT-16). The first operation writes nothing. If it times out, every row has the
+    error, and no group is deleted later."""
     asked = any(name not in request.denied for name in body.groups_names)
     if asked and step.log.committed < step.log.end:
-        operations.done(step, request, callback=ShareGroupsAsked())
+        operations.done(step, request, callback=operations.FailedByTimeout())
     else:
         call_next(step, request, body)
 
