@@ -1,10 +1,11 @@
 """How a profile changes the rules of the model.
 
-The functions of the model are the intended rules. What a Kafka release does differently stands apart, in two modules
+The functions of the model are the intended rules. What a Kafka release does differently stands apart, in three modules
 for each family (classic groups, consumer groups, mixed groups, offsets, members):
 
-- ``variant`` has a frozen object with each value or function that a profile can change, and one table: the changes
-  that each switch of a profile makes to that object.
+- ``variant`` has the type of a frozen object with each value or function that a profile can change. The rules import
+  it, so it imports none of them.
+- ``switches`` has that object as intended, and one table: the changes that each switch of a profile makes to it.
 - ``releases`` has the functions of Kafka releases that the table puts in the place of intended ones. The first argument
   of each, ``otherwise``, is the function whose place it takes.
 
@@ -31,6 +32,11 @@ Differences: TypeAlias = Mapping[str, Mapping[str, Any]]
 def rule(intended: Any, *rules: str, says: str) -> Any:
     """Return a field of a variant. ``rules``: the rules that it decides. ``says``: what holds as intended."""
     return field(default=intended, metadata={"rules": rules, "says": says})
+
+
+def function(*rules: str, says: str) -> Any:
+    """Return a field of a variant for a function of the rules, which ``switches`` gives; else like ``rule``."""
+    return field(metadata={"rules": rules, "says": says})
 
 
 def checked(variant: type[Any], differences: Differences) -> Differences:

@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
-from fencepost.protocol.profile import Profile
-
-from .classic import variant as classic
-from .consumer import variant as consumer
-from .differences import varied
-from .mixed import variant as mixed
-from .offsets import variant as offsets
+from .classic.variant import ClassicVariant
+from .consumer.variant import ConsumerVariant
+from .mixed.variant import MixedVariant
+from .offsets.variant import OffsetsVariant
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
     """What a profile makes of each family of rules."""
 
-    classic: classic.ClassicVariant
-    consumer: consumer.ConsumerVariant
-    mixed: mixed.MixedVariant
-    offsets: offsets.OffsetsVariant
-
-
-@lru_cache
-def variant_of(profile: Profile) -> Variant:
-    """Return the rules of the coordinator under this profile."""
-    return Variant(
-        varied(classic.ClassicVariant(), classic.DIFFERENCES, profile),
-        varied(consumer.ConsumerVariant(), consumer.DIFFERENCES, profile),
-        varied(mixed.MixedVariant(), mixed.DIFFERENCES, profile),
-        varied(offsets.OffsetsVariant(), offsets.DIFFERENCES, profile),
-    )
+    classic: ClassicVariant
+    consumer: ConsumerVariant
+    mixed: MixedVariant
+    offsets: OffsetsVariant

@@ -43,7 +43,7 @@ from fencepost_model.consumer.derive import group_state
 from fencepost_model.consumer.replay import replay
 from fencepost_model.consumer.state import REBALANCE, SESSION, Timer
 from fencepost_model.machines import C_STABLE, C_UNRELEASED, C_UNREVOKED
-from fencepost_model.variant import variant_of
+from fencepost_model.switches import variant_of
 
 T1, T2 = b"1" * 16, b"2" * 16
 IMAGE = Image((Topic("t1", T1, 4), Topic("t2", T2, 2)), 1)

@@ -33,8 +33,8 @@ from fencepost_model.offsets.checks import AnyGroup, Committer, may_commit
 from fencepost_model.offsets.plain import Done, Ledger, OffsetsModel
 from fencepost_model.offsets.promises import compacted, pending, worth
 from fencepost_model.offsets.state import Offsets, Place, replay
+from fencepost_model.switches import variant_of
 from fencepost_model.table import OFFSET_TABLE
-from fencepost_model.variant import variant_of
 
 T = Topic("t", b"1" * 16, 2)
 MODEL = OffsetsModel(Image((T,), 1), Settings(offsets_retention_ms=1_000))

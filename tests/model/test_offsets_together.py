@@ -35,8 +35,8 @@ from fencepost_model.consumer.observe import ObservedValues
 from fencepost_model.offsets import checks, clean, commit, fetch, state
 from fencepost_model.offsets.promises import Broken, Promises, compacted
 from fencepost_model.offsets.state import Offsets, Place, replay
+from fencepost_model.switches import variant_of
 from fencepost_model.trace import Follower, Verdict, fresh_id
-from fencepost_model.variant import variant_of
 
 _MATCHER = KafkaFunctions().matcher
 SEEDS = range(4_100, 4_103)

@@ -34,12 +34,12 @@ from fencepost_conformance.targets.core import CoreSession
 from fencepost_conformance.targets.ids import MemberIds
 from fencepost_conformance.targets.java_order import JavaOrder
 from fencepost_conformance.traces.files import EventTrace, read_traces
-from fencepost_model.classic import variant as classic
-from fencepost_model.consumer import variant as consumer
+from fencepost_model.classic import switches as classic
+from fencepost_model.consumer import switches as consumer
 from fencepost_model.member import variant as member
-from fencepost_model.member.consumer import variant as client
-from fencepost_model.mixed import variant as mixed
-from fencepost_model.offsets import variant as offsets
+from fencepost_model.member.consumer import switches as client
+from fencepost_model.mixed import switches as mixed
+from fencepost_model.offsets import switches as offsets
 from fencepost_model.trace import Follower
 
 KEPT: Final = Path(__file__).parents[1] / "kept"

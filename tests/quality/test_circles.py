@@ -1,8 +1,4 @@
-"""No import cycles between files; imports for types only count too.
-
-One kind of exception: the tables ``variant`` of the model hold the functions of its rules that releases change, and
-these rules take such a table. They import its type, or build it when a model is made.
-"""
+"""No import cycles between files; imports for types only count too."""
 
 from __future__ import annotations
 
@@ -11,12 +7,6 @@ from graphlib import CycleError, TopologicalSorter
 import grimp
 import pytest
 
-FAMILIES = ("classic", "consumer", "mixed", "offsets")
-#: each table of the model, and the start of the names of the modules that may import its type
-TABLES = {
-    "fencepost_model.variant": tuple(f"fencepost_model.{family}." for family in FAMILIES),
-    "fencepost_model.member.consumer.variant": ("fencepost_model.member.consumer.draft",),
-}
 PACKAGES = ("fencepost", "fencepost_server", "fencepost_consumer", "fencepost_model", "fencepost_conformance", "tools")
 
 
@@ -32,12 +22,7 @@ def circle(graph: grimp.ImportGraph) -> list[str]:
 
 @pytest.fixture(scope="module")
 def graph() -> grimp.ImportGraph:
-    graph = grimp.build_graph(*PACKAGES, cache_dir=None)
-    for table, rules in TABLES.items():
-        for importer in graph.find_modules_that_directly_import(table):
-            if importer.startswith(rules):
-                graph.remove_import(importer=importer, imported=table)
-    return graph
+    return grimp.build_graph(*PACKAGES, cache_dir=None)
 
 
 def test_no_files_import_each_other_in_a_circle(graph: grimp.ImportGraph) -> None:

@@ -41,7 +41,7 @@ from fencepost.protocol.settings import Settings
 from fencepost.protocol.view import GroupView
 
 from ..consumer.observe import NOTHING_OBSERVED, ObservedOracle, ObservedValues
-from ..consumer.state import KINDS, ConsumerGroup, no_image
+from ..consumer.state import KINDS, ConsumerGroup, Image
 from ..consumer.view import view as consumer_view
 from ..consumer.work import ConsumerGroups, ConsumerState, apply_group_config, apply_topics, unload
 from ..mixed.requests import handle as handle_classic
@@ -80,13 +80,13 @@ class CoordinatorModel:
     def __init__(self, settings: Settings, profile: Profile) -> None:
         self.settings = settings
         self.profile = profile
-        from ..variant import variant_of  # noqa: PLC0415  the families import this module
+        from ..switches import variant_of  # noqa: PLC0415  its rules are in packages that import this module
 
         self.variant = variant_of(profile)
 
     def initial(self) -> CoordinatorState:
         """Return a coordinator that does not own its partition yet (F-RT-02)."""
-        image = no_image(self.variant)
+        image = Image(version=self.variant.consumer.first_image_version)
         return CoordinatorState(consumer=ConsumerState(image, image.version))
 
     def views(self, state: CoordinatorState) -> dict[str, GroupView]:

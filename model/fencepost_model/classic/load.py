@@ -99,7 +99,7 @@ def load_record(variant: Variant, group: Group | ConsumerGroup | None, record: R
     if isinstance(group, Group):
         if group.protocol_type is not None or group.members or group.pending_join:
             raise CannotHappen("a record of a consumer group over a classic one")
-        group = new_group(variant)
+        group = new_group(variant.consumer.first_epoch)
     return replay(variant, group, record)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 from fencepost.protocol.messages import ResponseBody
 from fencepost.protocol.records import Record
@@ -15,15 +15,13 @@ from ..offsets.state import Offsets, Past
 from .choice import Chooser
 from .draft import Draft, DraftContext
 from .slots import CommittedView, GroupSlot, Removed, Written
-from .state import JOIN_TIMER, SYNC_TIMER, Arrive, Created, Deleting, Group, Operation, Timed, Timer
+from .state import JOIN_TIMER, SYNC_TIMER, ArmedTimer, Arrive, Created, Deleting, Group, Operation, Timed, Timer
 from .subscription import CONSUMER, topics_of
 from .superseded import SupersededGroup, SupersededGroups
 
 if TYPE_CHECKING:
     from ..variant import Variant
 
-#: A timer with its group: its length in ms, None if it is cancelled.
-ArmedTimer: TypeAlias = tuple[str, Timer, int | None]
 _NONE: Final = Offsets()
 #: Operations that stay due when the group is gone (F-RT-13), or that belong to requests and not to groups. A group may
 #: be named "".

@@ -1,4 +1,4 @@
-"""What Kafka releases do differently with classic groups, operations and the log (the table in ``variant``)."""
+"""What Kafka releases do differently with classic groups, operations and the log (the table in ``switches``)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..consumer.state import ConsumerGroup
 from . import collisions
 from .choice import Chooser
 from .draft import Draft
-from .open_groups import ArmedTimer, OpenGroups
+from .open_groups import OpenGroups
 from .slots import Removed, exchanged
-from .state import Arrive, Deleting, Member, Operation, Replaced
+from .state import ArmedTimer, Arrive, Deleting, Member, Operation, Replaced
 from .work import Work
 
 

@@ -1,8 +1,8 @@
 """The older group coordinator, written in Scala, Kafka's default up to 3.9 (D-01 to D-27).
 
 Only the model of classic groups covers it, in order to check brokers. The core does not, so it is not a switch of
-``Profile``. The functions below are in the table of ``variant``. They take the place of the rules of which a client can
-see that the two coordinators differ.
+``Profile``. The functions below are in the table of ``switches``. They take the place of the rules of which a client
+can see that the two coordinators differ.
 """
 
 from __future__ import annotations

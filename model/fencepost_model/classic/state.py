@@ -129,6 +129,10 @@ class Timer(NamedTuple):
     member_id: str = ""
 
 
+#: A timer with its group: its length in ms, None if it is cancelled.
+ArmedTimer: TypeAlias = tuple[str, Timer, int | None]
+
+
 class Operation(NamedTuple):
     """A write operation that is not finished (F-RT-04, F-RT-07).
 

@@ -1,9 +1,10 @@
 """The coordinator's side of consumer groups (KIP-848)."""
 
-from .group import ConsumerGroupModel, Step, Successor
+from .group import ConsumerGroupModel, Successor
 from .group_step import Environment
 from .oracle import CanonicalOracle, Oracle
 from .state import ConsumerGroup, ConsumerHeartbeat, Expire, Image, Member, Resolution, Resolve, Timer
+from .steps import Step
 
 __all__ = [
     "CanonicalOracle",

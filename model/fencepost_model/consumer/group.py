@@ -6,10 +6,9 @@ change, and a caller that wants a failed append keeps the previous group.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatResponse
-from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.records import Record
@@ -17,13 +16,8 @@ from fencepost.protocol.settings import Settings
 
 from ..classic.choice import Chooser, every
 from .group_step import Environment, GroupStep, StepContext
-from .heartbeat import heartbeat
-from .leave import expired_member, fence_members, leave
-from .refusal import Refused
-from .regex import resolve
-from .state import RETRY_MS, ConsumerGroup, ConsumerHeartbeat, Expire, Resolution, Resolve, Timer
-
-Step: TypeAlias = ConsumerHeartbeat | Expire | Resolve
+from .state import ConsumerGroup, Resolution, Timer
+from .steps import Step, run_step
 
 
 class Successor(NamedTuple):
@@ -47,7 +41,7 @@ class ConsumerGroupModel:
     def __init__(self, settings: Settings | None = None, profile: Profile = INTENDED, *, group_id: str = "g") -> None:
         self.settings = settings or Settings()
         self.profile = profile
-        from ..variant import variant_of  # noqa: PLC0415  the families import this module
+        from ..switches import variant_of  # noqa: PLC0415  its rules are in packages that import this module
 
         self.variant = variant_of(profile)
         self.group_id = group_id
@@ -73,42 +67,3 @@ class ConsumerGroupModel:
             )
             for label, (group_step, reply) in every(run)
         )
-
-
-def run_step(group_step: GroupStep, step: Step) -> ConsumerGroupHeartbeatResponse | None:
-    """Run the step on one group. Returns the answer if it is a request. A refusal writes nothing."""
-    if isinstance(step, ConsumerHeartbeat):
-        return answer_heartbeat(group_step, step)
-    if group_step.fresh:
-        return None
-    if isinstance(step, Expire):
-        member = expired_member(group_step, step)
-        if member is not None:
-            try:
-                fence_members(group_step, [member])
-            except Refused as refused:
-                group_step.rule(refused.rule)
-                if refused.error is ErrorCode.UNKNOWN_SERVER_ERROR:  # not X-DOWN-09, which Kafka expects
-                    group_step.failed = True
-                    group_step.armed = {Timer(step.kind, step.member_id): RETRY_MS}  # F-RT-17
-    elif not step.failed:
-        resolve(group_step, step.resolution)
-    return None
-
-
-def answer_heartbeat(group_step: GroupStep, request: ConsumerHeartbeat) -> ConsumerGroupHeartbeatResponse:
-    """Return the answer to a heartbeat. An error leaves no records."""
-    body = request.body
-    try:
-        group_step.denied_topics = request.denied_topics
-        if group_step.fresh and body.member_epoch != 0:
-            raise Refused(ErrorCode.GROUP_ID_NOT_FOUND, "M-VAL-20" if body.member_epoch > 0 else "M-LEAVE-01")
-        if group_step.fresh:
-            group_step.rule("M-VAL-21")
-        return leave(group_step, body) if body.member_epoch < 0 else heartbeat(group_step, request)
-    except Refused as refused:
-        group_step.rule(refused.rule)
-        group_step.records.clear()
-        group_step.armed.clear()
-        group_step.rebalance_epochs.clear()
-        return ConsumerGroupHeartbeatResponse(refused.error)

@@ -94,7 +94,7 @@ class GroupStep:
         self.settings, self.variant, self.chooser, self.environment, self.rules = context
         self.group_id = group_id
         self.fresh = group is None
-        self.group = new_group(self.variant) if group is None else group
+        self.group = new_group(self.variant.consumer.first_epoch) if group is None else group
         self.refresh = self.group.refresh
         self.records: list[Record] = []
         self.armed: dict[Timer, int | None] = {}

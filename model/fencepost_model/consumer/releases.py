@@ -1,4 +1,4 @@
-"""What Kafka releases do differently with consumer groups (the table in ``variant``)."""
+"""What Kafka releases do differently with consumer groups (the table in ``switches``)."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def replay(variant: Variant, group: ConsumerGroup | None, record: Record) -> Con
     if value is None:
         return None if group is None else _tombstone(group, record)  # F-REPLAY-06
     if group is None:
-        group = new_group(variant)
+        group = new_group(variant.consumer.first_epoch)
     if isinstance(value, ConsumerGroupMemberMetadataValue) and isinstance(key, ConsumerGroupMemberMetadataKey):
         return _metadata(variant, group, key.member_id, value)
     if isinstance(value, ConsumerGroupCurrentMemberAssignmentValue):

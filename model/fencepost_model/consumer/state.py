@@ -8,7 +8,7 @@ two groups that differ only in the order of a hash map are one state.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 from fencepost.protocol.consumer_records import ClassicMemberMetadata, TopicMetadata
@@ -17,9 +17,6 @@ from fencepost.protocol.events import Topic
 
 from ..classic.state import Timer
 from ..machines import C_STABLE
-
-if TYPE_CHECKING:
-    from ..variant import Variant
 
 #: Topic id and number.
 Partition: TypeAlias = tuple[bytes, int]
@@ -47,6 +44,16 @@ class Member(NamedTuple):
     state: str = C_STABLE
     assigned: Held = ()
     revoking: Held = ()
+
+
+class Converted(NamedTuple):
+    """A member without partitions yet, its former assignment, and the claims of its last JoinGroup with their
+    generation."""
+
+    member: Member
+    assigned: Target
+    claims: frozenset[Partition]
+    generation: int
 
 
 class ConsumerGroup(NamedTuple):
@@ -97,22 +104,17 @@ class ConsumerGroup(NamedTuple):
         return None
 
 
-def new_group(variant: Variant) -> ConsumerGroup:
-    """Return a group without any record (M-VAL-21, F-REPLAY-11)."""
-    first = variant.consumer.first_epoch
+def new_group(first: int) -> ConsumerGroup:
+    """Return a group without any record, at its first epoch (M-VAL-21, F-REPLAY-11)."""
     return ConsumerGroup(first, first)
 
 
 class Image(NamedTuple):
-    """The existing topics, by name, and the version of the image. Before the first image see ``no_image``."""
+    """The existing topics, by name, and the version of the image. The image before the
+    first has a version too (M-RX-04)."""
 
     topics: tuple[Topic, ...] = ()
     version: int = 0
-
-
-def no_image(variant: Variant) -> Image:
-    """Return the image before the first one, which has a version too (M-RX-04)."""
-    return Image(version=variant.consumer.first_image_version)
 
 
 #: Kinds of timers of a member (M-TMR-01…03).

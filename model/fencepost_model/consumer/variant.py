@@ -1,24 +1,27 @@
-"""The rules of consumer groups that a profile can change; see ``differences``."""
+"""The rules of consumer groups that a profile can change; see ``differences``.
+
+The rules import this type, so it has no functions; ``switches`` has them, and the table of the releases.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, TypeAlias
 
 from fencepost.protocol.events import Topic
 
-from ..differences import checked, rule
-from . import group_step, heartbeat
-from . import releases as kafka
-from .group_step import GroupStep
+from ..differences import function, rule
 from .state import Member, Target
 from .target import GroupSpec
 
+#: ``group_step.GroupStep`` holds these rules, so this module stands below its own.
+GroupStep: TypeAlias = Any
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerVariant:
-    """The intended rules, as the defaults."""
+    """Values are as intended by default; ``switches.INTENDED`` adds the functions."""
 
     # requests and members
     checks_fields_first: bool = rule(
@@ -53,8 +56,7 @@ class ConsumerVariant:
     changed_topics_bump: bool = rule(
         True, "LIV-15", says="a member whose topics change with its regex begins a new epoch"
     )
-    assignor_changes: Callable[[GroupStep, tuple[Member, ...]], bool] = rule(
-        heartbeat.assignor_changes,
+    assignor_changes: Callable[[GroupStep, tuple[Member, ...]], bool] = function(
         "M-HB-14",
         "M-HB-15",
         "M-TGT-02",
@@ -83,14 +85,14 @@ class ConsumerVariant:
         "F-REPLAY-12",
         says="the record of the group epoch has a hash of the metadata of the subscribed topics",
     )
-    write_metadata: Callable[[GroupStep, tuple[Topic, ...], bool], None] = rule(
-        group_step.write_metadata, "F-ORD-06", "V-36", "V-71", says="the metadata have no separate record"
+    write_metadata: Callable[[GroupStep, tuple[Topic, ...], bool], None] = function(
+        "F-ORD-06", "V-36", "V-71", says="the metadata have no separate record"
     )
-    has_metadata: Callable[[GroupStep, tuple[Topic, ...]], bool] = rule(
-        group_step.has_metadata, "M-HB-04", "V-34", "V-35", says="metadata have changed if their hash has"
+    has_metadata: Callable[[GroupStep, tuple[Topic, ...]], bool] = function(
+        "M-HB-04", "V-34", "V-35", says="metadata have changed if their hash has"
     )
-    known_partitions: Callable[[GroupStep], dict[bytes, int]] = rule(
-        group_step.known_partitions, "M-TGT-03", "V-136", says="an assignor sees the topics of the newest image"
+    known_partitions: Callable[[GroupStep], dict[bytes, int]] = function(
+        "M-TGT-03", "V-136", says="an assignor sees the topics of the newest image"
     )
 
     # targets
@@ -117,14 +119,13 @@ class ConsumerVariant:
         "V-42",
         says="a target is computed with the subscription type of the members after the request",
     )
-    assign: Callable[[GroupStep, GroupSpec], dict[str, Target]] = rule(
-        heartbeat.assign, "A-UHET-06", "X-UP-05", says="an assignor ignores partitions that their topic does not have"
+    assign: Callable[[GroupStep, GroupSpec], dict[str, Target]] = function(
+        "A-UHET-06", "X-UP-05", says="an assignor ignores partitions that their topic does not have"
     )
     replacement_has_target: bool = rule(
         True, "M-STATIC-10", "V-127", says="an unchanged target of a replacement is not written again"
     )
-    stored_target: Callable[[GroupStep, Member], Target] = rule(
-        heartbeat.stored_target,
+    stored_target: Callable[[GroupStep, Member], Target] = function(
         "M-HB-07",
         "LIV-16",
         says="a known member that comes with a new instance id keeps its target",
@@ -156,44 +157,3 @@ class ConsumerVariant:
         "F-REPLAY-08",
         says="the epoch at which a member got a partition is stored",
     )
-
-
-#: what each switch of a profile changes
-DIFFERENCES: Final = checked(
-    ConsumerVariant,
-    {
-        "fault_static_rejoin_unreleased": {"static_may_rejoin": False},
-        "fault_relabelled_instance_stays": {"former_instance_is_free": False},
-        "fault_new_instance_has_no_target": {"stored_target": kafka.no_target_for_new_instance},
-        "fault_stale_subscription_type": {"recounts_type": False},
-        "fault_resolved_regex_change_no_bump": {"changed_topics_bump": False},
-        "fault_rejoin_confirms_revocation": {"rejoin_confirms_nothing": False},
-        "fault_absent_assignor_elected": {"absent_assignors_count": True},
-        "fault_absent_partition_fails": {"assign": kafka.fail_on_absent_partition},
-        "fault_replacement_merges_members": {"only_new_member_replaces": False},
-        "fault_tied_vote_bumps": {"assignor_changes": kafka.read_ties_twice},
-        "old_checks_after_load": {"checks_fields_first": False},
-        "old_no_image_is_minus_one": {"first_image_version": -1},
-        "old_full_group_refuses_statics": {"returning_static_has_place": False},
-        "old_vote_keeps_epoch": {"assignor_changes": kafka.ignore_votes},
-        "old_emptied_group_keeps_target_epoch": {"empty_group_reaches_target": False},
-        "old_replacement_rewrites_target": {"replacement_has_target": False},
-        "old_epochs_start_at_zero": {"first_epoch": 0},
-        "old_known_member_at_zero_fenced": {"member_may_rejoin": False},
-        "old_regex_removal_keeps_epoch": {"dropped_regex_bumps": False},
-        "old_partition_metadata": {
-            "stores_hash": False,
-            "write_metadata": kafka.write_partition_metadata,
-            "has_metadata": kafka.has_partition_metadata,
-            "known_partitions": kafka.stored_partitions,
-        },
-        "old_no_periodic_regex_refresh": {"refreshes_regexes": False},
-        "old_no_assignment_interval": {"spaces_targets": False},
-        "old_group_config_unclamped": {"clamps_group_config": False},
-        "old_whole_target": {"prunes": False, "changed_topics_bump": False},  # without prune no topic is lost
-        "old_prune_keeps_previous_epoch": {"prune_sets_previous_epoch": False},
-        "old_revocation_advances_epoch": {"revocation_keeps_epoch": False},
-        "old_no_assignment_epochs": {"stores_assignment_epochs": False},
-        "old_describe_without_pending": {"describes_revoking": False},
-    },
-)

@@ -32,7 +32,7 @@ from .inputs import (
 from .outputs import Commit, MemberOutput
 from .rejoin import ensure_coordinator, found, poll
 from .state import MemberConfig, MemberState
-from .variant import DIFFERENCES, MemberVariant
+from .variant import DIFFERENCES, INTENDED
 
 
 class MemberSuccessor(NamedTuple):
@@ -49,7 +49,7 @@ class MemberModel:
 
     def __init__(self, config: MemberConfig) -> None:
         self.config = config
-        self.variant = varied(MemberVariant(), DIFFERENCES, config.profile)
+        self.variant = varied(INTENDED, DIFFERENCES, config.profile)
 
     def initial(self) -> MemberState:
         """Return the state of a new consumer."""

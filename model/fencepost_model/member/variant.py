@@ -17,5 +17,7 @@ class MemberVariant:
     )
 
 
+INTENDED: Final = MemberVariant()
+
 #: what each switch of a profile changes
 DIFFERENCES: Final = checked(MemberVariant, {"fault_sync_load_is_thrown": {"retries_sync_while_loading": False}})

@@ -1,4 +1,4 @@
-"""What Kafka releases do differently with mixed groups and conversions (the table in ``variant``)."""
+"""What Kafka releases do differently with mixed groups and conversions (the table in ``switches``)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from ..classic.state import Group
 from ..consumer.derive import group_topics
 from ..consumer.group_step import GroupStep
-from ..consumer.state import ConsumerGroup, Member, Target
+from ..consumer.state import ConsumerGroup, Converted, Member, Target
 from ..consumer.work import ConsumerGroups
-from .upgrade import Converted
 
 
 def starve(otherwise: Callable[[GroupStep, Member], bool], step: GroupStep, found: Member) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from fencepost.protocol.consumer_records import ClassicMemberMetadata
 from fencepost.protocol.errors import ErrorCode
@@ -15,19 +14,9 @@ from ..classic.state import Member as ClassicMember
 from ..classic.subscription import CONSUMER
 from ..consumer.group_step import GroupStep
 from ..consumer.refusal import Refused
-from ..consumer.state import Member, Partition, Target
+from ..consumer.state import Converted, Member, Partition, Target
 from ..embedded import BadBytes, BadLength
 from .embedded import read_assignment, read_subscription
-
-
-class Converted(NamedTuple):
-    """A member without partitions yet, its former assignment, and the claims of its last JoinGroup with their
-    generation."""
-
-    member: Member
-    assigned: Target
-    claims: frozenset[Partition]
-    generation: int
 
 
 def may_upgrade(t: GroupStep, d: Draft) -> bool:

@@ -1,27 +1,29 @@
-"""The rules of mixed groups and of conversions that a profile can change; see ``differences``."""
+"""The rules of mixed groups and of conversions that a profile can change; see ``differences``.
+
+The rules import this type, so it has no functions; ``switches`` has them, and the table of the releases.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, TypeAlias
 
 from fencepost.protocol.errors import ErrorCode
 
 from ..classic.state import Group
-from ..consumer.group_step import GroupStep
-from ..consumer.state import ConsumerGroup, Member, Target
-from ..consumer.work import ConsumerGroups, forget_topics
-from ..differences import checked, rule
-from . import releases as kafka
-from .downgrade import downgraded_assignment
-from .requests import is_behind
-from .upgrade import Converted, brought_partitions
+from ..consumer.state import ConsumerGroup, Converted, Member, Target
+from ..differences import function, rule
+
+#: ``consumer.work.ConsumerGroups`` and ``consumer.group_step.GroupStep`` hold these rules, so this module stands below
+#: theirs.
+ConsumerGroups: TypeAlias = Any
+GroupStep: TypeAlias = Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MixedVariant:
-    """The intended rules, as the defaults."""
+    """Values are as intended by default; ``switches.INTENDED`` adds the functions."""
 
     empty_group_keeps_epoch: bool = rule(
         True, "C-JOIN-16", "M-VAL-22", "INV-CONV-01", says="an empty group that changes its kind continues its epochs"
@@ -45,8 +47,7 @@ class MixedVariant:
     checks_all_metadata: bool = rule(
         True, "X-DOWN-09", "X-SYNC-07", says="a join or an upgrade reads the metadata of every protocol"
     )
-    is_behind: Callable[[GroupStep, Member], bool] = rule(
-        is_behind,
+    is_behind: Callable[[GroupStep, Member], bool] = function(
         "X-HB-03",
         "X-SYNC-05",
         "LIV-14",
@@ -63,8 +64,7 @@ class MixedVariant:
         True, "X-UP-07", says="an upgrade in the first rebalance of a group is refused, and may be tried again"
     )
     upgrade_bumps: bool = rule(True, "X-UP-15", "LIV-16", says="an upgrade begins a new epoch")
-    brought_partitions: Callable[[Sequence[Converted]], dict[str, Target]] = rule(
-        brought_partitions,
+    brought_partitions: Callable[[Sequence[Converted]], dict[str, Target]] = function(
         "X-UP-05",
         "C-JOIN-42",
         "INV-KIP-01",
@@ -75,8 +75,8 @@ class MixedVariant:
     )
 
     # downgrades
-    downgraded_assignment: Callable[[GroupStep, ConsumerGroup, Member, str], Target | None] = rule(
-        downgraded_assignment, "X-DOWN-04", "INV-KIP-09", "V-67", says="a member keeps the partitions that it holds"
+    downgraded_assignment: Callable[[GroupStep, ConsumerGroup, Member, str], Target | None] = function(
+        "X-DOWN-04", "INV-KIP-09", "V-67", says="a member keeps the partitions that it holds"
     )
     downgrade_follows_target: bool = rule(
         True, "X-DOWN-22", "V-65", "V-67", says="the classic group rebalances if the target is behind its epoch"
@@ -90,32 +90,6 @@ class MixedVariant:
     downgrade_cancels_timers: bool = rule(
         True, "X-DOWN-06", "X-DOWN-33", says="the timers of the former consumer group are cancelled"
     )
-    note_topics: Callable[[ConsumerGroups, str, ConsumerGroup, Group | ConsumerGroup | None], None] = rule(
-        forget_topics, "X-DOWN-30", "M-META-03", says="a classic group gets no updates of topics"
+    note_topics: Callable[[ConsumerGroups, str, ConsumerGroup, Group | ConsumerGroup | None], None] = function(
+        "X-DOWN-30", "M-META-03", says="a classic group gets no updates of topics"
     )
-
-
-#: what each switch of a profile changes
-DIFFERENCES: Final = checked(
-    MixedVariant,
-    {
-        "fault_empty_group_counts_anew": {"empty_group_keeps_epoch": False},
-        "fault_join_generation_ignored": {"checks_generation": False},
-        "fault_downgrade_reads_unread_metadata": {"checks_all_metadata": False},
-        "fault_classic_members_starve": {"is_behind": kafka.starve},
-        "fault_upgrade_answers_before_checks": {"upgrade_checks_first": False},
-        "fault_upgrade_without_protocol": {"upgrade_needs_protocol": False},
-        "fault_upgrade_without_bump": {"upgrade_bumps": False},
-        "fault_upgrade_overlooks_owned": {"brought_partitions": kafka.overlook_claims},
-        "fault_bad_subscription_is_thrown": {"bad_length": ErrorCode.UNKNOWN_SERVER_ERROR},
-        "fault_downgrade_assigns_target": {"downgraded_assignment": kafka.assign_target},
-        "fault_downgrade_owes": {"pays_what_it_owes": False},
-        "fault_downgrade_loses_bump": {"downgrade_keeps_bump": False},
-        "fault_downgrade_leaves_timers": {"downgrade_cancels_timers": False},
-        "fault_downgrade_leaves_topics": {"note_topics": kafka.leave_topics},
-        "old_malformed_join_is_internal": {"malformed_join": ErrorCode.UNKNOWN_SERVER_ERROR},
-        "old_disabled_policy_accepts_joins": {"disabled_policy_refuses": False},
-        "old_classic_members_follow_group_epoch": {"is_behind": kafka.follow_group_epoch},
-        "old_downgrade_rebalances_by_subscription": {"downgrade_follows_target": False},
-    },
-)

@@ -63,7 +63,7 @@ class OffsetsModel:
         self.image = image
         self.settings = settings or Settings()
         self.profile = profile
-        from ..variant import variant_of  # noqa: PLC0415  the families import this module
+        from ..switches import variant_of  # noqa: PLC0415  its rules are in packages that import this module
 
         self.variant = variant_of(profile)
 

@@ -1,23 +1,23 @@
-"""The rules of offsets that a profile can change; see ``differences``."""
+"""The rules of offsets that a profile can change; see ``differences``.
+
+The rules import this type, so it has no functions; ``switches`` has them, and the table of the releases.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 
-from ..differences import checked, rule
-from . import releases as kafka
-from .clean import belongs_to_topic
+from ..differences import function, rule
 from .state import Place, Stored
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetsVariant:
-    """The intended rules, as the defaults."""
+    """Values are as intended by default; ``switches.INTENDED`` adds the functions."""
 
     group_needs_record: bool = rule(
         True,
@@ -42,21 +42,6 @@ class OffsetsVariant:
     fetch_without_member: ErrorCode = rule(
         ErrorCode.UNKNOWN_MEMBER_ID, "O-FETCH-05", says="the error for a fetch with an epoch and without a member id"
     )
-    belongs_to_topic: Callable[[Topic, Place, Stored], bool] = rule(
-        belongs_to_topic, "O-EXP-23", "V-57", says="a deleted topic takes the offsets with its id, or without one"
+    belongs_to_topic: Callable[[Topic, Place, Stored], bool] = function(
+        "O-EXP-23", "V-57", says="a deleted topic takes the offsets with its id, or without one"
     )
-
-
-#: what each switch of a profile changes
-DIFFERENCES: Final = checked(
-    OffsetsVariant,
-    {
-        "fault_refused_commit_leaves_group": {"group_needs_record": False},
-        "fault_fetch_without_member_fails": {"fetch_without_member": ErrorCode.UNKNOWN_SERVER_ERROR},
-        "fault_expiring_offset_keeps_topic_id": {"expiring_offset_has_topic_id": True},
-        "fault_loaded_offset_makes_group": {"group_waits_for_records": False},
-        "old_no_topic_ids": {"stores_topic_ids": False},
-        "old_transactions_without_topic_ids": {"transactions_store_topic_ids": False},
-        "old_partitions_deleted": {"belongs_to_topic": kafka.has_partition},
-    },
-)

@@ -20,7 +20,7 @@ from ..classic import Timer
 from ..classic.group import GroupState
 from ..classic.state import JOIN_TIMER, SYNC_TIMER
 from ..explore.interface import Action, Label, Outcome, Permutation, Properties, State, Value, View
-from ..variant import variant_of
+from ..switches import variant_of
 from . import client as clients
 from . import commits
 from .config import Config

@@ -29,7 +29,7 @@ from .inputs import (
     TopicsKnown,
 )
 from .state import ClientConfig, ClientState
-from .variant import DIFFERENCES, ClientVariant
+from .switches import DIFFERENCES, INTENDED
 
 
 class ClientSuccessor(NamedTuple):
@@ -46,7 +46,7 @@ class ClientModel:
 
     def __init__(self, config: ClientConfig) -> None:
         self.config = config
-        self.variant = varied(ClientVariant(), DIFFERENCES, config.profile)
+        self.variant = varied(INTENDED, DIFFERENCES, config.profile)
 
     def initial(self) -> ClientState:
         """Return the state of a new consumer."""

@@ -1,4 +1,4 @@
-"""What Kafka's consumer does differently in some releases (the table in ``variant``)."""
+"""What Kafka's consumer does differently in some releases (the table in ``switches``)."""
 
 from __future__ import annotations
 

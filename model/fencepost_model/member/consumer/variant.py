@@ -1,24 +1,26 @@
-"""The rules of a KIP-848 member that a profile can change; see ``differences``."""
+"""The rules of a KIP-848 member that a profile can change; see ``differences``.
+
+The rules import this type, so it has no functions; ``switches`` has them, and the table of the releases.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, TypeAlias
 
 from fencepost.protocol.errors import ErrorCode
 
-from ...differences import checked, rule
+from ...differences import function, rule
 from ..inputs import Partition
-from . import answers, calls
-from . import draft as drafts
-from . import releases as kafka
-from .draft import ClientDraft
+
+#: ``draft.ClientDraft`` holds these rules, so this module stands below its own.
+ClientDraft: TypeAlias = Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClientVariant:
-    """The intended rules, as the defaults."""
+    """Values are as intended by default; ``switches.INTENDED`` adds the functions."""
 
     # heartbeats
     joining_waits_for_backoff: bool = rule(
@@ -35,8 +37,8 @@ class ClientVariant:
     adopts_negative_epoch: bool = rule(False, "N-HB-10", "V-91", says="a negative epoch in an answer is ignored")
 
     # leaving
-    counts_after_leave: Callable[[ClientDraft, ErrorCode], bool] = rule(
-        answers.counts_after_leave, "N-TR-08", says="the answer to a leave only ends it"
+    counts_after_leave: Callable[[ClientDraft, ErrorCode], bool] = function(
+        "N-TR-08", says="the answer to a leave only ends it"
     )
     unknown_group_counts: bool = rule(False, "N-ERR-05", "V-94", says="a leave from an unknown group succeeds")
     has_close_options: bool = rule(True, "N-CLOSE-01", "V-21", "V-80", says="close has options")
@@ -46,14 +48,13 @@ class ClientVariant:
     remaining_static_is_silent: bool = rule(
         False, "N-HB-09", "V-92", says="a static member that should remain in its group sends a leave with epoch -2"
     )
-    given_up_at_close: Callable[[ClientDraft], tuple[frozenset[Partition], bool]] = rule(
-        calls.given_up_at_close, "N-CLOSE-01", "INV-CL-01", says="a close gives up each partition once"
+    given_up_at_close: Callable[[ClientDraft], tuple[frozenset[Partition], bool]] = function(
+        "N-CLOSE-01", "INV-CL-01", says="a close gives up each partition once"
     )
     fenced_member_stops_fetching: bool = rule(
         True, "N-TR-06", "V-98", says="a member that was fenced fetches nothing more"
     )
-    drop_callbacks: Callable[[ClientDraft], None] = rule(
-        drafts.drop_callbacks,
+    drop_callbacks: Callable[[ClientDraft], None] = function(
         "N-TR-06",
         "N-TR-07",
         "N-TR-09",
@@ -80,29 +81,3 @@ class ClientVariant:
     repairs_failed_assignment: bool = rule(
         True, "N-REC-03", "N-REC-09", says="partitions whose callback threw are reconciled again when withdrawn"
     )
-
-
-#: what each switch of a profile changes
-DIFFERENCES: Final = checked(
-    ClientVariant,
-    {
-        "fault_joining_skips_backoff": {"joining_waits_for_backoff": False},
-        "fault_leave_answer_is_fatal": {"counts_after_leave": kafka.count_after_leave},
-        "fault_remaining_member_leaves": {"remaining_member_is_silent": False},
-        "fault_late_heartbeat_counts": {"late_answers_count": True},
-        "fault_close_tells_again": {"given_up_at_close": kafka.give_up_again},
-        "fault_queued_callback_survives": {"drop_callbacks": kafka.keep_callbacks, "aborted_calls_nothing": False},
-        "fault_revocation_mark_stays": {"revocation_mark_ends": False},
-        "fault_untold_partitions_unreported": {"reports_untold_partitions": False},
-        "fault_part_acknowledged_again": {"acknowledges_part_once": False},
-        "fault_failed_assignment_stays": {"repairs_failed_assignment": False},
-        "old_no_close_options": {"has_close_options": False},
-        "old_no_rack_in_heartbeats": {"sends_rack": False},
-        "old_negative_epoch_adopted": {"adopts_negative_epoch": True},
-        "old_static_remains_silently": {"remaining_static_is_silent": True},
-        "old_leave_without_group_is_fatal": {"unknown_group_counts": True},
-        "old_background_revokes": {"background_revokes": True},
-        "old_background_replaces_assignment": {"poll_replaces_assignment": False},
-        "old_fenced_member_fetches": {"fenced_member_stops_fetching": False},
-    },
-)

@@ -16,9 +16,9 @@ from ...classic.load import load_groups
 from ...classic.state import JOIN_TIMER, SYNC_TIMER, Group, Timer
 from ...consumer.state import ConsumerGroup
 from ...explore.graph import Graph
+from ...switches import variant_of
 from ...tlc.dump import LabelledGraph, ValueNumbers
 from ...tlc.values import TlaValue, function, record
-from ...variant import variant_of
 from .. import abstraction as classic
 from ..consumer import abstraction as consumer
 from ..consumer import state as consumer_state

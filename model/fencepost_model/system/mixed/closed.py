@@ -14,7 +14,7 @@ from fencepost.protocol.events import TimerKind
 
 from ...explore.interface import Action, Label, Outcome, Permutation, Properties, State, Value, View
 from ...offsets.checks import AnyGroup
-from ...variant import variant_of
+from ...switches import variant_of
 from .. import client as classic_clients
 from .. import commits
 from ..consumer.state import Heartbeat

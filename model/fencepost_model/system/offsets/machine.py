@@ -32,7 +32,7 @@ from ...offsets.fetch import fetch, question
 from ...offsets.rows import Row
 from ...offsets.state import Offsets, replay
 from ...offsets.topics import sifted
-from ...variant import variant_of
+from ...switches import variant_of
 from .config import OffsetsConfig
 from .kept import GROUP, MISSING, TOPIC, Entry, entries, entry, numbered, place, tag
 from .state import Decision, Request
