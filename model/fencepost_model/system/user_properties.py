@@ -159,8 +159,8 @@ def _asking(own: UserProperty, raised: dict[str, str]) -> Callable[[Iterable[Any
             raised.setdefault(own.name, f"property {own.name} raised: {where_raised(own.path, wrong)}")
             return False
         if not isinstance(answer, bool):
-            told = f"{own.path}:{own.line}: it returned {answer!r}, neither True nor False"
-            raised.setdefault(own.name, f"property {own.name} gave no answer: {told}")
+            reason = f"{own.path}:{own.line}: it returned {answer!r}, neither True nor False"
+            raised.setdefault(own.name, f"property {own.name} gave no answer: {reason}")
             return False
         return answer
 
