@@ -142,12 +142,18 @@ class Peer:
     async def consumer_session_s(self) -> float:
         """Return the session timeout of consumer groups in seconds, from the broker's configuration; Kafka's default if
         it does not tell."""
+        return int(await self.setting(_SESSION) or _USUAL_SESSION_MS) / 1000
+
+    async def setting(self, name: str) -> str | None:
+        """Return a setting of the broker, by Kafka's name; None if the broker does not tell."""
         client = await self.client()
-        node = (await client.ask("metadata", topics=[])).at("brokers.0")["node_id"]
-        row = {"resource_type": _BROKER, "resource_name": str(node), "configuration_keys": [_SESSION]}
-        rows = (await client.ask("describe_configs", resources=[row])).at("results.0")["configs"] or ()
-        told = next((each["value"] for each in rows if each["name"] == _SESSION), None)
-        return int(told or _USUAL_SESSION_MS) / 1000
+        try:
+            node = (await client.ask("metadata", topics=[])).at("brokers.0")["node_id"]
+            row = {"resource_type": _BROKER, "resource_name": str(node), "configuration_keys": [name]}
+            rows = (await client.ask("describe_configs", resources=[row])).at("results.0")["configs"] or ()
+        except NotSupported:
+            return None
+        return next((each["value"] for each in rows if each["name"] == name), None)
 
     async def ready(self) -> None:
         """Find the coordinator of the group, and wait until it serves it: connections go there from now on. Raises

@@ -111,14 +111,16 @@ async def a_classic_group_is_no_consumer_group(peer: Peer) -> None:
 
 @case("admin.delete.1", "C-ADM-09", needs={"delete_groups": 0})
 async def a_simple_group_is_deleted(peer: Peer) -> None:
-    """A group has offsets and no members. DeleteGroups deletes it with its offsets."""
-    topic = await peer.topic()
+    """A group has an offset and no members. DeleteGroups deletes it: it is no longer listed, and when a client commits
+    an offset of another partition, the group does not have the first one."""
+    topic = await peer.topic(partitions=2)
     client = await peer.client()
     await commit(client, peer.group, topic, {0: 5})
     (await _delete(client, peer.group)).expect(error_code="NONE", group_id=peer.group)
-    await expect_offset(client, peer.group, topic, -1)
     rows = await _listed(client, peer.group)
     peer.require(holds=not rows, expected="no row in ListGroups", received=str(rows))
+    await commit(client, peer.group, topic, {1: 3})
+    await expect_offset(client, peer.group, topic, -1)
 
 
 @case("admin.delete.2", "C-ADM-09", waits_s=3, needs={"delete_groups": 0})

@@ -9,7 +9,7 @@ from ..case import case
 from ..classic_member import ClassicMember, classic_member, stable_group, until_rebalance
 from ..consumer_member import ConsumerMember, consumer_member
 from ..group_state import described_consumer, expect_members, expect_state
-from ..mixed_group import assigned_to, rolled
+from ..mixed_group import assigned_to, joins, rolled
 from ..offset_requests import commit, expect_offset
 from ..peer import NotReached, Peer, Topic
 
@@ -20,7 +20,7 @@ async def _upgraded(peer: Peer, topic: Topic) -> tuple[ClassicMember, ConsumerMe
     """Return the members of a group that was classic when the second one joined."""
     (classic,) = await stable_group(peer, 1, topics=(topic.name,))
     consumer = await consumer_member(peer, topic)
-    answer = await consumer.beat()
+    answer = await joins(peer, consumer)
     if answer["error_code"] != "NONE":
         raise NotReached(f"ConsumerGroupHeartbeat was answered {answer['error_code']}: the group was not converted")
     return classic, consumer
@@ -33,7 +33,7 @@ async def a_classic_group_is_converted(peer: Peer) -> None:
     topic = await peer.topic(partitions=2)
     (classic,) = await stable_group(peer, 1, topics=(topic.name,))
     consumer = await consumer_member(peer, topic)
-    (await consumer.beat()).expect(error_code="NONE")
+    (await joins(peer, consumer)).expect(error_code="NONE")
     rows = await expect_members(peer, number=2)
     told = {row["member_id"] for row in rows}
     expected = {classic.member_id, consumer.member_id}
@@ -46,7 +46,7 @@ async def epochs_go_on_from_the_generation(peer: Peer) -> None:
     topic = await peer.topic(partitions=2)
     (classic,) = await stable_group(peer, 1, topics=(topic.name,))
     consumer = await consumer_member(peer, topic)
-    answer = (await consumer.beat()).expect(error_code="NONE")
+    answer = (await joins(peer, consumer)).expect(error_code="NONE")
     received = answer["member_epoch"]
     peer.require(
         holds=received > classic.generation_id,
@@ -110,7 +110,7 @@ async def committed_offsets_stay(peer: Peer) -> None:
     (member,) = await stable_group(peer, 1, topics=(topic.name,))
     await commit(member.client, peer.group, topic, {0: 9}, **member.committing())
     consumer = await consumer_member(peer, topic)
-    (await consumer.beat()).expect(error_code="NONE")
+    (await joins(peer, consumer)).expect(error_code="NONE")
     await expect_offset(consumer.client, peer.group, topic, 9)
 
 
@@ -134,7 +134,7 @@ async def a_waiting_join_is_answered(peer: Peer) -> None:
     waiting = peer.start(leader.join())
     await asyncio.sleep(0.5)
     consumer = await consumer_member(peer, topic)
-    (await consumer.beat()).expect(error_code="NONE")
+    (await joins(peer, consumer)).expect(error_code="NONE")
     (await waiting).expect(error_code="REBALANCE_IN_PROGRESS")
 
 

@@ -128,8 +128,10 @@ async def a_stranger_with_a_member_id_is_refused(peer: Peer) -> None:
 
 @case("offsets.fetch.11", "O-FETCH-06")
 async def an_unknown_topic_has_no_offset(peer: Peer) -> None:
-    """A client fetches by name an offset of a topic that does not exist. The answer is NONE with offset -1."""
+    """A group has an offset. A client fetches by name one of a topic that does not exist. The answer is NONE with
+    offset -1."""
     client = await peer.client()
+    await commit(client, peer.group, await peer.topic(), {0: 5})
     missing = Topic(f"missing-{uuid4()}", str(uuid4()), 1)
     answer = await fetch(client, peer.group, missing, version=client.newest("offset_fetch", most=9))
     answer.at("topics.0.partitions.0").expect(error_code="NONE", committed_offset=-1)
@@ -137,8 +139,10 @@ async def an_unknown_topic_has_no_offset(peer: Peer) -> None:
 
 @case("offsets.fetch.12", "O-FETCH-06", needs={"offset_fetch": BY_ID})
 async def an_unknown_topic_id_is_refused(peer: Peer) -> None:
-    """A client fetches by id an offset of a topic that does not exist. The partition is answered UNKNOWN_TOPIC_ID."""
+    """A group has an offset. A client fetches by id one of a topic that does not exist. The partition is answered
+    UNKNOWN_TOPIC_ID."""
     client = await peer.client()
+    await commit(client, peer.group, await peer.topic(), {0: 5})
     missing = Topic("", str(uuid4()), 1)
     answer = await fetch(client, peer.group, missing, version=BY_ID)
     answer.at("topics.0.partitions.0").expect(error_code="UNKNOWN_TOPIC_ID")

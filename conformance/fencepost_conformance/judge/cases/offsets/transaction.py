@@ -17,10 +17,11 @@ _STABLE = _TRANSACTIONS | {"offset_fetch": 7}
 
 @case("offsets.transaction.1", "O-TXN-07", "O-TXN-08", needs=_TRANSACTIONS)
 async def an_offset_appears_when_the_transaction_commits(peer: Peer) -> None:
-    """A producer commits an offset in a transaction. Fetching returns none before the transaction is committed, and the
-    offset afterwards."""
-    topic = await peer.topic()
+    """A group has an offset of one partition. A producer commits one of another partition in a transaction. Fetching
+    returns none there before the transaction is committed, and the offset afterwards."""
+    topic = await peer.topic(partitions=2)
     writer = await producer(peer)
+    await commit(writer.client, peer.group, topic, {1: 3})
     (await writer.commit(peer.group, topic, 7)).at("topics.0.partitions.0").expect(error_code="NONE")
     await expect_offset(writer.client, peer.group, topic, -1)
     (await writer.end(committed=True)).expect(error_code="NONE")
@@ -43,10 +44,12 @@ async def an_abort_leaves_the_offset_of_before(peer: Peer) -> None:
 
 @case("offsets.transaction.3", "O-FETCH-08", needs=_STABLE)
 async def a_stable_fetch_waits_for_the_transaction(peer: Peer) -> None:
-    """A producer has committed an offset in an open transaction. Fetching stable offsets is answered
-    UNSTABLE_OFFSET_COMMIT until the transaction ends; then it returns the offset."""
-    topic = await peer.topic()
+    """A group has an offset of one partition, and a producer has committed one of another partition in an open
+    transaction. Fetching it as a stable offset is answered UNSTABLE_OFFSET_COMMIT until the transaction ends; then it
+    returns the offset."""
+    topic = await peer.topic(partitions=2)
     writer = await producer(peer)
+    await commit(writer.client, peer.group, topic, {1: 3})
     (await writer.commit(peer.group, topic, 7)).at("topics.0.partitions.0").expect(error_code="NONE")
     answer = await fetch(writer.client, peer.group, topic, require_stable=True)
     answer.at("topics.0.partitions.0").expect(error_code="UNSTABLE_OFFSET_COMMIT", committed_offset=-1)
