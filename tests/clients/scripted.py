@@ -31,7 +31,7 @@ FAULTS: Final = (
     "assigns-twice", "claims-all", "claims-old", "commits-after-leave", "commits-as-nobody", "commits-forever",
     "commits-given-up", "commits-when-removed", "dies-on-error", "floods", "forgets-commits", "gives-all-up", "hangs",
     "hurries", "ignores-rebalance", "joins-forever", "keeps-epoch", "keeps-generation", "keeps-id", "keeps-reading",
-    "never-fetches", "no-heartbeats", "no-leave", "no-look-up", "no-rejoin", "overlaps-heartbeats", "reads-strangers",
+    "never-fetches", "no-heartbeats", "no-leave", "no-rejoin", "overlaps-heartbeats", "reads-strangers",
     "skips-revoked", "stays-fenced", "stops-committing", "stubborn",
 )  # fmt: skip
 ASK_S: Final = 3.0
@@ -103,7 +103,7 @@ class Consumer:
 
     async def moved(self) -> None:
         """Forget the coordinator."""
-        if self.coordinator is not None and self.fault != "no-look-up":
+        if self.coordinator is not None:
             await self.coordinator.close()
             self.coordinator = None
 
@@ -122,8 +122,10 @@ class Consumer:
             say_partitions(event, places)
         self.owned -= places
         self.gave_up |= places
-        if self.fault != "keeps-reading":
-            self.buffer = [each for each in self.buffer if each[0] not in places]
+        kept = [each for each in self.buffer if each[0] not in places]
+        if self.fault == "keeps-reading":
+            kept = [each for each in self.buffer if each[0] in places] + kept
+        self.buffer = kept
         for place in places:
             self.positions.pop(place, None)
 
@@ -207,7 +209,7 @@ class Consumer:
             return
         given = {(each.topic, each.partition) for each in decode_assignment(synced.assignment).partitions}
         gone = self.owned - given
-        self.joined, self.rejoin = True, bool(gone) or self.fault == "joins-forever"
+        self.joined, self.rejoin = True, bool(gone)
         self.revoke(gone)
         self.assign(given)
 
@@ -387,9 +389,8 @@ class Consumer:
             await self.beats()
         if place not in self.owned and self.fault != "keeps-reading":
             return
-        if self.fault == "reads-strangers":
-            place = place[0], place[1] + 100
-        say("processed", topic=place[0], partition=place[1], offset=offset)
+        said = place[1] + 100 if self.fault == "reads-strangers" else place[1]
+        say("processed", topic=place[0], partition=said, offset=offset)
         await self.commit(place, offset + 1)
 
     async def recommit(self) -> None:
@@ -440,6 +441,7 @@ class Consumer:
             return
         if self.removed and self.fault in {"commits-when-removed", "no-rejoin"}:
             return
+        self.rejoin = self.rejoin or self.fault == "joins-forever"
         await (self.beat() if self.options.protocol == "classic" else self.beat_848())
 
     async def turn(self) -> None:
@@ -449,6 +451,8 @@ class Consumer:
             return
         await self.beats()
         if not self.joined or (self.rejoin and self.options.protocol == "classic"):
+            return
+        if self.fault == "hurries" and self.committed:
             return
         if self.fault == "never-commits":
             await self.fetch()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeAlias
 
 from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest
 from fencepost.protocol.errors import ErrorCode
@@ -39,6 +39,9 @@ from .search import Exhausted, Limits, Search
 from .text import answer_text, of_answers, of_wrong, request_text
 from .undecoded import undecoded
 from .verdict import Outcome, Refusal, Verdict, failed_inside
+
+#: completes the verdict about a trace
+Also: TypeAlias = Callable[[WireTrace, Verdict], Verdict]
 
 #: Answers that only a member gets that the coordinator knows.
 _OF_KNOWN_MEMBERS = (
@@ -381,11 +384,14 @@ def check_file(
     limits: Limits | None = None,
     profile: Profile | None = None,
     given: Mapping[str, Setting] | None = None,
+    *,
+    also: Also = lambda _, verdict: verdict,
 ) -> Iterator[Verdict]:
-    """The verdict about each trace of a file. Never raises, whatever the file contains or if it does not exist."""
+    """The verdict about each trace of a file; ``also`` may say more about a trace. Never raises, whatever the file
+    contains or if it does not exist."""
     try:
         with path.open("rb") as stream:
-            yield from check_stream(str(path), stream, limits, profile, given)
+            yield from check_stream(str(path), stream, limits, profile, given, also=also)
     except OSError as error:
         yield Verdict(str(path), "", "broken", 0, error.strerror or str(error))
 
@@ -396,6 +402,8 @@ def check_stream(
     limits: Limits | None = None,
     profile: Profile | None = None,
     given: Mapping[str, Setting] | None = None,
+    *,
+    also: Also = lambda _, verdict: verdict,
 ) -> Iterator[Verdict]:
     """The verdict about each trace in the bytes of the file at ``path``. Never raises, whatever they contain."""
     for trace in read_stream(path, stream):
@@ -405,7 +413,7 @@ def check_stream(
             reason = "a trace of kind 'events'; validate checks traces of kind 'wire'"
             yield Verdict(path, trace.name, "broken", 1, reason)
         else:
-            yield _without_raising(trace, path, limits, profile, given)
+            yield _without_raising(trace, path, limits, profile, given, also=also)
 
 
 def _without_raising(
@@ -414,9 +422,11 @@ def _without_raising(
     limits: Limits | None,
     profile: Profile | None,
     given: Mapping[str, Setting] | None,
+    *,
+    also: Also,
 ) -> Verdict:
     """As ``check_trace``. A trace on which the checker itself fails is broken; the traces after it are still judged."""
     try:
-        return check_trace(trace, path, limits=limits, profile=profile, given=given)
+        return also(trace, check_trace(trace, path, limits=limits, profile=profile, given=given))
     except Exception as error:
         return Verdict(path, trace.name, "broken", _line(trace, 0), failed_inside(error))

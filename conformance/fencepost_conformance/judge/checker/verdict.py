@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
 from .. import verdict as verdicts
+from ..promises import Breach
 from .difference import Difference
 from .instead import Instead
 
@@ -78,7 +79,8 @@ class Verdict:
 
     ``broken``: it cannot be read, or is of a kind that is not checked here. ``undecided``: the checker cannot decide,
     for example because the search took too many steps. For both, ``reason`` says why and ``line`` where. The checker
-    looked at ``events`` in ``seconds``.
+    looked at ``events`` in ``seconds``. ``breaches``: the requests of clients that break a promise
+    (``judge.members``), with their lines in the file; ``members``: the number of members that were judged so.
     """
 
     path: str
@@ -91,6 +93,19 @@ class Verdict:
     events: int = 0
     steps: int = 0
     seconds: float = 0.0
+    breaches: tuple[Breach, ...] = ()
+    members: int = 0
+
+    @property
+    def of_clients(self) -> verdicts.Verdict:
+        """The verdict about what clients sent; undecided if the trace shows no member from its join on."""
+        if self.breaches:
+            return verdicts.Verdict.FAILED
+        return verdicts.Verdict.PASSED if self.members else verdicts.Verdict.UNDECIDED
+
+    def with_clients(self) -> Verdict:
+        """Return the same verdict, failed also if a client broke a promise."""
+        return replace(self, outcome="refused") if self.breaches and self.outcome != "broken" else self
 
     @property
     def verdict(self) -> verdicts.Verdict:
@@ -107,6 +122,11 @@ class Verdict:
             "events": self.events,
             "steps": self.steps,
             "seconds": round(self.seconds, 4),
+            "clients": {
+                "verdict": self.of_clients,
+                "members": self.members,
+                "breaches": [{"line": each.number, **each.as_json()} for each in self.breaches],
+            },
             "refusals": [
                 {
                     "group": refusal.group_id,

@@ -6,45 +6,68 @@ The convention is in ``docs/clients.md``. A client that says nothing is judged b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import inf
 from typing import Any, Final
 
 from .stage import ClientRun, Unkept
 
 Place = tuple[str, int]
-#: how long after another member was assigned a partition a client may still say that it processed a record of it: its
-#: output may be late
+#: how long two members may say that they hold a partition: the output of one may be late
 _SLACK_S: Final = 1.0
 
 
+@dataclass(slots=True)
+class _Held:
+    """A partition that a client held, by its own words, from one time to another."""
+
+    run: ClientRun
+    place: Place
+    since_s: float
+    until_s: float = inf
+
+
 def judge_events(runs: Sequence[ClientRun], *, exclusive: bool) -> None:
-    """Judge the events of all clients of a case, in their order. Raises ``Unkept``.
+    """Judge the events of all clients of a case. Raises ``Unkept``.
 
     Args:
         runs: the clients.
-        exclusive: no partition may be used by two members; false where a client cannot know that it was replaced.
+        exclusive: no partition may be held by two members; false where a client cannot know that it was replaced.
     """
-    holds: dict[str, dict[Place, float]] = {run.name: {} for run in runs}
-    every = sorted(((said, run) for run in runs for said in run.said), key=lambda each: each[0].at_s)
-    speaks = {run.name for run in runs if run.events("assigned")}
-    for said, run in every:
-        mine = holds[run.name]
+    every = [held for run in runs if run.events("assigned") for held in _held(run)]
+    for one, other in combinations(every, 2) if exclusive else ():
+        first, second = sorted((one, other), key=lambda each: each.since_s)
+        both_s = min(first.until_s, second.until_s) - second.since_s
+        if first.run is not second.run and first.place == second.place and both_s > _SLACK_S:
+            name = f"{first.place[0]}-{first.place[1]}"
+            text = f"{first.run.name} still held {name} {both_s:.1f} s after {second.run.name} was assigned it"
+            raise Unkept(first.run.name, text, "one member at a time for each partition")
+
+
+def _held(run: ClientRun) -> list[_Held]:
+    """Return the partitions that a client held. Raises ``Unkept`` if it used another one."""
+    now: dict[Place, _Held] = {}
+    every: list[_Held] = []
+    for said in run.said:
         match said.event:
             case "assigned":
-                mine.update(dict.fromkeys(_places(said.values), said.at_s))
+                for place in _places(said.values):
+                    if place not in now:
+                        now[place] = _Held(run, place, said.at_s)
+                        every.append(now[place])
             case "revoked" | "lost":
                 for place in _places(said.values):
-                    mine.pop(place, None)
-            case "processed" if run.name in speaks:
+                    if (held := now.pop(place, None)) is not None:
+                        held.until_s = said.at_s
+            case "processed":
                 place = (str(said.values.get("topic")), int(said.values.get("partition", -1)))
-                sent = f"{run.name} says that it processed a record of {place[0]}-{place[1]}"
-                if place not in mine:
+                if place not in now:
+                    sent = f"{run.name} says that it processed a record of {place[0]}-{place[1]}"
                     raise Unkept(run.name, sent, "records only of partitions that it was assigned and did not give up")
-                for other, theirs in holds.items() if exclusive else ():
-                    since = theirs.get(place)
-                    if other != run.name and since is not None and mine[place] < since < said.at_s - _SLACK_S:
-                        late = round((said.at_s - since) * 1000)
-                        text = f"{sent} {late} ms after {other} was assigned that partition"
-                        raise Unkept(run.name, text, "one member at a time for each partition")
+    for held in now.values():
+        held.until_s = run.closing_s or inf
+    return every
 
 
 def _places(values: dict[str, Any]) -> list[Place]:

@@ -12,7 +12,7 @@ from ..cases.answers import Exchange, Mismatch
 from ..cases.peer import NotReached, NotSupported
 from ..cases.play import Ending, Played
 from ..members.judge import breaches
-from ..members.promises import Breach
+from ..promises import Breach
 from .case import ClientCase
 from .events import judge_events
 from .stage import NAMES, ClientRun, ClientUnderTest, Stage, Unkept

@@ -39,6 +39,8 @@ _TICK_S: Final = 0.05
 #: kio's names of APIs by key, for what cases wait for
 NAMES: Final = {1: "Fetch", 8: "OffsetCommit", 9: "OffsetFetch", 10: "FindCoordinator", **API_OF_KEY}
 _ASSIGNING: Final = ("SyncGroup", "ConsumerGroupHeartbeat")
+#: the broker's node id
+_NODE: Final = 1
 _RECORDS: Final = 5
 
 
@@ -319,7 +321,9 @@ class Stage:
             group_consumer_min_heartbeat_interval_ms=100,
             group_consumer_assignment_interval_ms=0,
         )
-        options = Options(listen=Listen(host="127.0.0.1", port=0), offsets_partitions=4, limits=Limits(drain_s=0.2))
+        options = Options(
+            node_id=_NODE, listen=Listen(host="127.0.0.1", port=0), offsets_partitions=4, limits=Limits(drain_s=0.2)
+        )
         setup = Setup(
             options=options, settings=self.settings, topics={self.topic: partitions}, faults=Plan(tuple(faults))
         )
@@ -350,8 +354,8 @@ class Stage:
         text: list[str] = []
         began = time.monotonic()
         journal = Journal(text.append, known=Known(self.settings), provenance={}, name=name)
-        proxy = Proxy(self._address, journal)
-        here = await proxy.start(Address("127.0.0.1", 0))
+        proxy = Proxy(self._address, journal, nodes={_NODE: self._address}, node=_NODE)
+        ((here, _),) = await proxy.start(Address("127.0.0.1", 0))
         self._open.push_async_callback(proxy.stop)
         told = ["--protocol", protocol]
         if protocol == "classic":

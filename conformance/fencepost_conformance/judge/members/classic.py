@@ -78,7 +78,7 @@ class ClassicMember:
                 self.usable = None
         if self.usable is None:
             return set()
-        wrong = claimed - self.usable - self.ending.keys() if self.usable is not None else set()
+        wrong = claimed - self.usable
         if self.protocol == COOPERATIVE:
             self.usable &= claimed
             self.ending.clear()
@@ -117,14 +117,18 @@ class ClassicMember:
         if self.removed is None:
             self.removed = Since(at_ms, connection, answer.name)
 
-    def wrong_identity(self, generation: int, at_ms: int, connection: int) -> tuple[str, str] | None:
-        """Return the promise that a request with this generation breaks, and what is allowed; None if it is right."""
+    def wrong_identity(
+        self, generation: int, at_ms: int, connection: int, *, follows: bool = False
+    ) -> tuple[str, str] | None:
+        """Return the promise that a request with this generation breaks, and what is allowed; None if it is right.
+        ``follows``: the client sends it because of the answer that brought the generation, as SyncGroup."""
         if self.left is not None and self.left.binds(at_ms, connection, own=True):
             return "left", f"JoinGroup: the member left at {self.left.at_ms} ms"
         if self.removed is not None and self.removed.binds(at_ms, connection):
             return "removed", f"JoinGroup, or nothing: {self.removed.what} at {self.removed.at_ms} ms"
-        if generation != self.generation and self.renewed is not None and self.renewed.binds(at_ms, connection):
-            return "identity", f"generation {self.generation}, which it got at {self.renewed.at_ms} ms"
+        known = self.renewed
+        if generation != self.generation and known is not None and known.binds(at_ms, connection, own=follows):
+            return "identity", f"generation {self.generation}, which it got at {known.at_ms} ms"
         return None
 
     def not_owned(self, places: set[Place], at_ms: int, connection: int) -> set[Place]:

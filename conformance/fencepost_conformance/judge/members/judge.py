@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
@@ -26,13 +26,14 @@ from ...traces.convert import wire_request, wire_response
 from ...traces.files import WireTrace
 from ...traces.lines import API_OF_KEY, DisconnectedLine, ReceivedLine, SentLine
 from ..checker.offsets.places import Names, Place, names_of
+from ..checker.verdict import Verdict
+from ..promises import Breach
 from .classic import GRACE_MS, REMOVED, ClassicMember, Since, listed, wrong_assignment
 from .consumer import ConsumerMember
-from .promises import Breach
 
 _COMMIT: Final = 8
 #: a member that sends this many requests of one API within a second does not pause between them (``pace``)
-_TOO_MANY: Final = 100
+_TOO_MANY: Final = 50
 _SECOND_MS: Final = 1_000
 Member: TypeAlias = ClassicMember | ConsumerMember
 Body: TypeAlias = RequestBody | ConsumerGroupHeartbeatRequest
@@ -123,7 +124,8 @@ class Reading:
             return
         name = API_OF_KEY[line.api_key]
         sent = f"sent {name} v{line.api_version} as {body.member_id} in generation {body.generation_id}"
-        if wrong := member.wrong_identity(body.generation_id, line.at_ms, line.connection):
+        follows = isinstance(body, SyncGroupRequest)
+        if wrong := member.wrong_identity(body.generation_id, line.at_ms, line.connection, follows=follows):
             yield self._breach(wrong[0], number, line, member, sent, wrong[1])
         elif isinstance(body, SyncGroupRequest) and (odd := wrong_assignment(body, member.led)):
             may = "each partition assigned to one member of the list at most"
@@ -273,7 +275,13 @@ class Reading:
 
 
 def breaches(trace: WireTrace, *, heartbeats: bool = False, until_ms: int | None = None) -> list[Breach]:
-    """Return the requests that break a promise, in their order; ``Breach.number`` counts the lines behind the header.
+    """As ``judged``, without the number of members."""
+    return judged(trace, heartbeats=heartbeats, until_ms=until_ms)[0]
+
+
+def judged(trace: WireTrace, *, heartbeats: bool = False, until_ms: int | None = None) -> tuple[list[Breach], int]:
+    """Return the requests that break a promise, in their order, and the number of members that the trace shows from
+    their join on. ``Breach.number`` counts the lines behind the header.
 
     Args:
         trace: of any number of clients.
@@ -282,29 +290,30 @@ def breaches(trace: WireTrace, *, heartbeats: bool = False, until_ms: int | None
     """
     reading = Reading(names_of(trace), trace.settings.group_consumer_session_timeout_ms, heartbeats)
     found: list[Breach] = []
+    ends = False
     for number, line in enumerate(trace.lines, 1):
-        if until_ms is None or line.at_ms <= until_ms:
-            found += reading.late(number, line.at_ms)
+        if not ends:
+            found += reading.late(number, line.at_ms if until_ms is None else min(line.at_ms, until_ms))
+        ends = until_ms is not None and line.at_ms >= until_ms
         if isinstance(line, SentLine):
             found += reading.sent(number, line)
         elif isinstance(line, ReceivedLine):
             reading.received(line)
         elif isinstance(line, DisconnectedLine):
             reading.disconnected(line)
-    if until_ms is not None:
+    if until_ms is not None and not ends:
         found += reading.late(len(trace.lines), until_ms)
-    return found
+    return found, len(reading.members)
 
 
-def members_in(trace: WireTrace) -> int:
-    """Return the number of members that a trace shows from their first request on."""
-    reading = Reading(names_of(trace), 0, heartbeats=False)
-    for number, line in enumerate(trace.lines, 1):
-        if isinstance(line, SentLine):
-            list(reading.sent(number, line))
-        elif isinstance(line, ReceivedLine):
-            reading.received(line)
-    return len(reading.members)
+def with_breaches(trace: WireTrace, verdict: Verdict) -> Verdict:
+    """Return the verdict about a trace with the breaches of its clients, by lines of the file. After an answer that is
+    impossible nothing is said about the clients of that group."""
+    refused = {refusal.group_id for refusal in verdict.refusals}
+    found, members = judged(trace)
+    lines = trace.numbers or range(len(trace.lines) + 1)
+    kept = [replace(each, number=lines[each.number]) for each in found if each.group not in refused]
+    return replace(verdict, breaches=tuple(kept), members=members)
 
 
 def _committed(body: Any, names: Names) -> Iterator[Place]:

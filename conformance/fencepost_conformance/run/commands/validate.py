@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.console import Group, RenderableType
 from rich.markup import escape
 
 from ...judge.checker.search import Limits
@@ -50,14 +51,17 @@ def validate(  # noqa: PLR0917
         typer.Option(help="NAME=VALUE: a broker setting by Kafka's name; overrides the trace's header"),
     ] = None,
     workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
+    clients: Annotated[bool, typer.Option("--clients", help="a client that breaks a promise fails the trace")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
-    """Decide for each recorded trace whether the model could have produced it."""
+    """Decide for each recorded trace whether the model could have produced it, and what its clients did wrong."""
     place = place_for(engine, master, conf, workers, wait)
     files = find_traces([name for name in traces if not is_url(name)])
     urls = tuple(filter(is_url, traces))
     plan = Plan(files, engine, profile, Limits(slack_ms=slack_ms), workers, urls, place, given(setting))
     verdicts, seconds, interrupted = validate_traces(plan)
+    if clients:
+        verdicts = [verdict.with_clients() for verdict in verdicts]
     events = sum(verdict.events for verdict in verdicts)
     result = Result(
         "validate",
@@ -66,12 +70,30 @@ def validate(  # noqa: PLR0917
             "traces": len(verdicts),
             "events": events,
             "events_per_second": round(events / seconds) if seconds else 0,
+            "client_breaches": sum(len(verdict.breaches) for verdict in verdicts),
         },
         details={"verdicts": [verdict.as_json() for verdict in verdicts]},
         unsettled=[unsettled(verdict) for verdict in verdicts if verdict.outcome in ("undecided", "broken")],
         stopped=f"interrupted; {len(verdicts)} traces checked" if interrupted else None,
     )
-    finish(result, as_json=as_json, table=table(verdicts))
+    finish(result, as_json=as_json, table=None if as_json else _tables(verdicts))
+
+
+def _tables(verdicts: list[Verdict]) -> RenderableType | None:
+    found = [each for each in (table(verdicts), breaches(verdicts)) if each is not None]
+    return Group(*found) if found else None
+
+
+def breaches(verdicts: list[Verdict]) -> Listing | None:
+    """Return the requests of clients that break a promise; None if there are none."""
+    columns = ("trace", "line", "group", "what a client sent", "expected", "rules")
+    listing = Listing(columns, title="Promises that clients broke")
+    for verdict in verdicts:
+        for each in verdict.breaches:
+            rules = "\n".join(map(escape, rule_lines(each.cited)))
+            cells = (verdict.path, str(each.number), each.group, each.sent, each.may)
+            listing.add(*map(escape, cells), rules)
+    return listing if any(verdict.breaches for verdict in verdicts) else None
 
 
 def unsettled(verdict: Verdict) -> Unsettled:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ...common.errors import CannotRun
 from ...judge.checker.check import check_stream
 from ...judge.checker.search import Limits
+from ...judge.members.judge import with_breaches
 from ..cluster import needs
 from ..cluster.progress import job_progress
 from ..cluster.session import Running, started
@@ -37,7 +38,8 @@ class _Check:
 
     def of(self, file: tuple[str, bytes]) -> list[Verdict]:
         name, content = file
-        return list(check_stream(name, io.BytesIO(content), self.limits, profile_named(self.profile), self.given))
+        profile = profile_named(self.profile)
+        return list(check_stream(name, io.BytesIO(content), self.limits, profile, self.given, also=with_breaches))
 
     def of_row(self, row: Any) -> tuple[str, list[Verdict]]:
         """The verdicts about a file that Spark has read, with its path, since Spark returns files in any order."""

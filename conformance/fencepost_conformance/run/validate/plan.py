@@ -11,6 +11,7 @@ from fencepost.protocol.profile import Profile
 from ...judge.checker.check import check_file
 from ...judge.checker.search import Limits
 from ...judge.checker.verdict import Verdict
+from ...judge.members.judge import with_breaches
 from ...traces.lines import Setting
 from ...traces.profiles import JUDGED
 from ..cluster.place import Place
@@ -36,7 +37,7 @@ class Plan:
 
 
 def check_one(path: Path, limits: Limits, profile: str, given: Mapping[str, Setting]) -> list[Verdict]:
-    return list(check_file(path, limits, profile_named(profile), given))
+    return list(check_file(path, limits, profile_named(profile), given, also=with_breaches))
 
 
 def profile_named(name: str) -> Profile | None:

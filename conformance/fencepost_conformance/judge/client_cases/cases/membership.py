@@ -6,7 +6,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost_server.faults import Fault
 
 from ..case import client_case
-from ..stage import ClientRun, Stage
+from ..stage import ClientRun, Stage, Unkept
 
 _HEARTBEAT_OF = {"classic": "heartbeat", "consumer": "consumer_group_heartbeat"}
 
@@ -107,7 +107,11 @@ async def _after_loss(stage: Stage, client: ClientRun, api: str) -> None:
 async def an_unknown_member_of_a_classic_group(stage: Stage) -> None:
     """A Heartbeat is answered UNKNOWN_MEMBER_ID. The client gives up its partitions and its member id, joins as a new
     member, and works."""
-    await _removed(stage, "classic", 3, ErrorCode.UNKNOWN_MEMBER_ID)
+    client = await _removed(stage, "classic", 3, ErrorCode.UNKNOWN_MEMBER_ID)
+    (told,) = client.refusals(ErrorCode.UNKNOWN_MEMBER_ID)
+    old = client.sent("Heartbeat")[0].body["member_id"]
+    if any(each.at_ms >= told.at_ms and each.body["member_id"] == old for each in client.joins()):
+        raise Unkept(client.name, f"{client.name} joined as {old} again", "JoinGroup with an empty member id")
 
 
 @client_case("client.rejoin.2", "K-ERR-05", "K-CB-02")
@@ -136,7 +140,7 @@ async def an_unknown_member_of_a_consumer_group(stage: Stage) -> None:
     await _removed(stage, "consumer", 5, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
-async def _removed(stage: Stage, protocol: str, nth: int, code: ErrorCode) -> None:
+async def _removed(stage: Stage, protocol: str, nth: int, code: ErrorCode) -> ClientRun:
     kio = _HEARTBEAT_OF[protocol]
     await stage.broker(Fault(do="error", api=kio, nth=nth, code=code.name))
     client = await stage.start(protocol=protocol)
@@ -145,6 +149,7 @@ async def _removed(stage: Stage, protocol: str, nth: int, code: ErrorCode) -> No
     await client.reads()
     await stage.works(client)
     await client.stays(0.5 * stage.session_s)
+    return client
 
 
 @client_case("client.rejoin.6", "K-ERR-04", "K-ERR-07")
@@ -192,7 +197,8 @@ async def _expired(stage: Stage, protocol: str) -> None:
     await stage.broker(trouble)
     client = await stage.start(protocol=protocol)
     await client.settled()
-    await client.rejoins(await client.troubled(ErrorCode.UNKNOWN_MEMBER_ID))
+    before = len(client.joins())
+    await client.until(lambda: len(client.joins()) > before, "a member that joins again when its session has ended")
     await client.assigned(4)
     await stage.works(client)
 
