@@ -44,7 +44,7 @@ from fencepost_model.system.values import SyncRequest
 ENTRIES: Final = {entry.name: entry for entry in read_manifest(SPEC) if entry.has_model}
 #: Modules that state properties; every other module under ``fencepost_model`` belongs to the model.
 OF_PROPERTIES: Final = frozenset(
-    {"properties", "steps", "witnesses", "catalogue", "gather", "fairness", "durable", "invariants", "promises"}
+    {"properties", "steps", "witnesses", "gather", "fairness", "durable", "invariants", "promises"}
 )
 #: If no step asks for a guard within this many states, the guard counts as unused.
 STATES: Final = 100_000

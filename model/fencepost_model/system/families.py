@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from ..explore.graph import Graph
-from ..explore.interface import Properties
 from ..tlc.dump import LabelledGraph, ValueNumbers
-from . import abstraction, catalogue, closed, config
+from . import abstraction, closed, config, properties, steps, witnesses
 from .consumer import abstraction as consumer_abstraction
-from .consumer import catalogue as consumer_catalogue
 from .consumer import closed as consumer_closed
 from .consumer import config as consumer_config
+from .consumer import properties as consumer_properties
+from .consumer import steps as consumer_steps
+from .consumer import witnesses as consumer_witnesses
+from .fairness import of_system
+from .gather import Part, gather
 from .log import abstraction as log_abstraction
 from .log import closed as log_closed
 from .log import config as log_config
 from .log import properties as log_properties
 from .mixed import abstraction as mixed_abstraction
-from .mixed import catalogue as mixed_catalogue
 from .mixed import closed as mixed_closed
 from .mixed import config as mixed_config
+from .mixed import properties as mixed_properties
+from .mixed import steps as mixed_steps
+from .mixed import witnesses as mixed_witnesses
 from .offsets import abstraction as offsets_abstraction
 from .offsets import closed as offsets_closed
 from .offsets import config as offsets_config
@@ -35,7 +40,8 @@ class Family:
     """A closed system. ``modules``: those of the specification. ``definitions``: those that define the ``operators``
     that configurations assign to constants by name. ``build`` and the other functions take the result of
     ``from_constants``. ``base``: the configuration whose constants a user's configuration has unless it assigns
-    others. ``makers``: how to read the specification's variables in a state."""
+    others. ``catalogue``: the properties by name, those that must hold and witnesses that must not. ``fair``: the
+    protocol's own actions. ``makers``: how to read the specification's variables in a state."""
 
     name: str
     base: str
@@ -45,7 +51,8 @@ class Family:
     config: type[Any]
     from_constants: Callable[[Mapping[str, Any]], Any]
     build: Callable[[Any], Any]
-    properties_of: Callable[..., Properties]
+    catalogue: Mapping[str, Callable[[Any], Iterable[Part]]]
+    fair: frozenset[str]
     variables: tuple[str, ...]
     abstract_graph: Callable[[Any, Graph, ValueNumbers], LabelledGraph]
     makers: Callable[[Any], Makers]
@@ -60,7 +67,8 @@ CLASSIC: Final = Family(
     config=config.Config,
     from_constants=config.from_constants,
     build=closed.ClosedSystem,
-    properties_of=catalogue.properties_of,
+    catalogue={**properties.CATALOGUE, **steps.STEPS, **witnesses.WITNESSES},
+    fair=properties.SYSTEM,
     variables=abstraction.VARIABLES,
     abstract_graph=abstraction.abstract_graph,
     makers=abstraction.makers,
@@ -75,7 +83,8 @@ CONSUMER: Final = Family(
     config=consumer_config.ConsumerConfig,
     from_constants=consumer_config.from_constants,
     build=consumer_closed.ConsumerSystem,
-    properties_of=consumer_catalogue.properties_of,
+    catalogue={**consumer_properties.CATALOGUE, **consumer_steps.STEPS, **consumer_witnesses.WITNESSES},
+    fair=consumer_properties.SYSTEM,
     variables=consumer_abstraction.VARIABLES,
     abstract_graph=consumer_abstraction.abstract_graph,
     makers=consumer_abstraction.makers,
@@ -90,7 +99,8 @@ MIXED: Final = Family(
     config=mixed_config.MixedConfig,
     from_constants=mixed_config.from_constants,
     build=mixed_closed.MixedSystem,
-    properties_of=mixed_catalogue.properties_of,
+    catalogue={**mixed_properties.CATALOGUE, **mixed_steps.STEPS, **mixed_witnesses.WITNESSES},
+    fair=mixed_properties.SYSTEM,
     variables=mixed_abstraction.VARIABLES,
     abstract_graph=mixed_abstraction.abstract_graph,
     makers=mixed_abstraction.makers,
@@ -105,7 +115,8 @@ LOG: Final = Family(
     config=log_config.LogConfig,
     from_constants=log_config.from_constants,
     build=log_closed.LogSystem,
-    properties_of=log_properties.properties_of,
+    catalogue=log_properties.CATALOGUE,
+    fair=frozenset(),
     variables=log_abstraction.VARIABLES,
     abstract_graph=log_abstraction.abstract_graph,
     makers=log_abstraction.makers,
@@ -120,7 +131,8 @@ OFFSETS: Final = Family(
     config=offsets_config.OffsetsConfig,
     from_constants=offsets_config.from_constants,
     build=offsets_closed.OffsetsSystem,
-    properties_of=offsets_properties.properties_of,
+    catalogue=offsets_properties.CATALOGUE,
+    fair=offsets_properties.SYSTEM,
     variables=offsets_abstraction.VARIABLES,
     abstract_graph=offsets_abstraction.abstract_graph,
     makers=offsets_abstraction.makers,
@@ -143,10 +155,11 @@ def family_of(configuration: object) -> Family:
 
 
 def system_of(problem: Problem) -> Any:
-    """Return the system of a configuration, with its properties."""
+    """Return the system of a configuration, with its properties. Raises ValueError for an unknown property."""
     family = family_of(problem.config)
     system = family.build(problem.config)
-    system.properties = family.properties_of(system, problem.properties, fair=problem.fair)
+    fairness = of_system(family.fair) if problem.fair and family.fair else ()
+    system.properties = gather(system, problem.properties, family.catalogue, fairness)
     return system
 
 

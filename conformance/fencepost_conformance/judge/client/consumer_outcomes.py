@@ -10,14 +10,13 @@ from fencepost.member.events import (
     Failure,
     FailureKind,
     FindCoordinator,
-    Listener,
     MemberTimer,
     Returned,
     Send,
 )
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
 
-from .outcomes import Outcome, asked_of, looks_for
+from .outcomes import Outcome, asked_of, calls_of, looks_for
 
 #: States in which assignments are visible: they keep their value when a member leaves, but are not used.
 MEMBERS = ("JOINING", "RECONCILING", "ACKNOWLEDGING", "STABLE", "PREPARE_LEAVING")
@@ -33,11 +32,7 @@ def outcome(index: int, now: int, member: ConsumerMember, commands: tuple[Comman
     return {
         "event": index,
         "sends": [sent for each in commands if (sent := request_of(each)) is not None],
-        "calls": [
-            [each.call.value, *(f"{partition.topic}-{partition.partition}" for partition in each.partitions)]
-            for each in commands
-            if isinstance(each, Listener)
-        ],
+        "calls": calls_of(commands),
         "metadata": asked_of(commands),
         "thrown": next((_thrown(each.failure) for each in returned if each.failure is not None), None),
         "calling": member.waiting is not None,

@@ -17,9 +17,7 @@ from fencepost.member.events import (
     Close,
     CloseOption,
     Command,
-    CoordinatorFound,
     ListenerDone,
-    LookupFailed,
     MemberEvent,
     MemberTimerFired,
     MetadataChanged,
@@ -31,13 +29,12 @@ from fencepost.member.events import (
     SubscribeRegex,
     Unsubscribe,
 )
-from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost.protocol.profile import Profile
 
 from .consumer_answers import beaten, topic_id
 from .consumer_outcomes import outcome
-from .schedule import Schedule
+from .schedule import Schedule, looked_up
 
 #: name to number and partitions; the id of a topic is its number in every byte
 TOPICS = {"a": (1, 3), "b": (2, 2), "c": (3, 1)}
@@ -48,7 +45,6 @@ _CLOSE = {
     CloseOption.LEAVE_GROUP: "LEAVE_GROUP",
     CloseOption.REMAIN_IN_GROUP: "REMAIN_IN_GROUP",
 }
-_LOOKUP = (None, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.GROUP_AUTHORIZATION_FAILED)
 
 
 class _Maker:
@@ -127,20 +123,13 @@ class _Maker:
             error = "oops" if dice.random() < 0.15 else None
             self._do(ListenerDone(self.now, error), {"kind": "listener", "error": error})
         elif member.coordinator.looking_up and dice.random() < 0.6:
-            self._look_up()
+            self._do(*looked_up(dice, self.now, 0.85))
         elif member.sent and dice.random() < 0.6:
             self._network(dice.choice(member.sent).request_id)
         elif dice.random() < 0.15 and armed(member):
             self.now = min(armed(member).values())
         elif member.waiting is None and not member.closed:
             self._application()
-
-    def _look_up(self) -> None:
-        if self.dice.random() < 0.85:
-            self._do(CoordinatorFound(self.now, node=0), {"kind": "found"})
-        else:
-            error = self.dice.choice(_LOOKUP)
-            self._do(LookupFailed(self.now, error), {"kind": "lookup_failed", "error": error and int(error.value)})
 
     def _application(self) -> None:
         dice = self.dice

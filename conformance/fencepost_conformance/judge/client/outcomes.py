@@ -37,11 +37,7 @@ def outcome(first: int, member: Member, commands: tuple[Command, ...]) -> Outcom
     return {
         "event": first,
         "sends": [sent for each in commands if (sent := request_of(each)) is not None],
-        "calls": [
-            [each.call.value, *(f"{partition.topic}-{partition.partition}" for partition in each.partitions)]
-            for each in commands
-            if isinstance(each, Listener)
-        ],
+        "calls": calls_of(commands),
         "metadata": asked_of(commands),
         "thrown": next((thrown_of(each.failure) for each in returned if each.failure is not None), None),
         "state": _STATES[member.state.value],
@@ -51,6 +47,15 @@ def outcome(first: int, member: Member, commands: tuple[Command, ...]) -> Outcom
         "known": member.coordinator.node is not None,
         "owned": sorted(f"{each.topic}-{each.partition}" for each in member.assignment),
     }
+
+
+def calls_of(commands: tuple[Command, ...]) -> list[list[str]]:
+    """Return the calls of the listener, each with its partitions."""
+    return [
+        [each.call.value, *(f"{partition.topic}-{partition.partition}" for partition in each.partitions)]
+        for each in commands
+        if isinstance(each, Listener)
+    ]
 
 
 def asked_of(commands: tuple[Command, ...]) -> list[list[str] | None]:

@@ -15,8 +15,6 @@ from fencepost.member.consumer import ConsumerMember, ConsumerSettings
 from fencepost.member.events import (
     Answered,
     Close,
-    CoordinatorFound,
-    LookupFailed,
     Poll,
     Send,
     Unsubscribe,
@@ -67,7 +65,7 @@ from fencepost_consumer.state import Mode, Reader, SentEnd
 
 from .reading_answers import Answers, name
 from .reading_outcomes import kind, listed, loosely, outcome
-from .schedule import ASSIGNORS, Schedule
+from .schedule import ASSIGNORS, Schedule, looked_up
 
 #: longer than any schedule
 HOURS_MS = 100_000_000
@@ -75,7 +73,6 @@ HOURS_MS = 100_000_000
 TOPICS = {"a": (1, 2), "b": (2, 2)}
 PARTITIONS = tuple(TopicPartition(name, index) for name, (_, count) in TOPICS.items() for index in range(count))
 _E = ErrorCode
-_LOOKUP = (None, _E.COORDINATOR_NOT_AVAILABLE, _E.GROUP_AUTHORIZATION_FAILED)
 
 
 def in_hash_order(partitions: Iterable[TopicPartition]) -> tuple[TopicPartition, ...]:
@@ -251,11 +248,7 @@ class Maker(Answers):
         return any(at is not None and at > self.now for at in times)
 
     def _look_up(self) -> None:
-        if self.dice.random() < 0.85:
-            self._do(CoordinatorFound(self.now, node=0), {"kind": "found"})
-        else:
-            error = self.dice.choice(_LOOKUP)
-            self._do(LookupFailed(self.now, error), {"kind": "lookup_failed", "error": error and int(error.value)})
+        self._do(*looked_up(self.dice, self.now, 0.85))
 
     def _metadata(self) -> None:
         """Move, lose or find leaders. Sometimes the metadata are old; ``truth`` is the answer to the next request."""

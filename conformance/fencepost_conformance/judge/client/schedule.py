@@ -129,20 +129,13 @@ class _Maker:
                     self._do(MemberTimerFired(self.now, timer), {"kind": "timer", "timer": whose.value})
             return
         if member.coordinator.looking_up and dice.random() < 0.7:
-            self._look_up()
+            self._do(*looked_up(dice, self.now, 0.8))
         elif member.sent and dice.random() < 0.7:
             self._network(dice.choice(member.sent).request_id)
         elif dice.random() < 0.1 and armed(member):
             self.now = min(armed(member).values())
         else:
             self._application()
-
-    def _look_up(self) -> None:
-        if self.dice.random() < 0.8:
-            self._do(CoordinatorFound(self.now, node=0), {"kind": "found"})
-        else:
-            error = self.dice.choice(_LOOKUP)
-            self._do(LookupFailed(self.now, error), {"kind": "lookup_failed", "error": error and int(error.value)})
 
     def _application(self) -> None:
         dice = self.dice
@@ -186,6 +179,14 @@ class _Maker:
             case SentKind.LEAVE:
                 body = LeaveGroupResponse(error)
         self._do(Answered(self.now, request_id=request_id, body=body), told | in_words(body))
+
+
+def looked_up(dice: random.Random, now: int, found: float) -> tuple[CoordinatorFound | LookupFailed, dict[str, Any]]:
+    """Return the end of a look-up of the coordinator, which succeeds with the probability ``found``, and its JSON."""
+    if dice.random() < found:
+        return CoordinatorFound(now, node=0), {"kind": "found"}
+    error = dice.choice(_LOOKUP)
+    return LookupFailed(now, error), {"kind": "lookup_failed", "error": error and int(error.value)}
 
 
 def schedule(seed: int, length: int, profile: Profile) -> Schedule:

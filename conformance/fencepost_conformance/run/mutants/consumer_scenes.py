@@ -51,8 +51,8 @@ def _heartbeat(number: int, at_ms: int, member: str, epoch: int, *owned: int, gr
     return Request(at_ms, id=number, version=1, client_id=member, client_host="/127.0.0.1", body=body)
 
 
-def _leaves_while_it_must_revoke() -> Sequence[Event]:
-    """A static member that must revoke leaves temporarily; its rebalance timer fires and must have no effect."""
+def _must_revoke() -> Sequence[Event]:
+    """A member has two partitions until another one joins; then it must revoke one of them."""
     return (
         TopicsChanged(0, (Topic("t", TOPIC, 2),), version=1),
         Load(0, leader_epoch=1, records=()),
@@ -62,6 +62,13 @@ def _leaves_while_it_must_revoke() -> Sequence[Event]:
         Appended(2_001, offset=11),
         _heartbeat(3, 3_000, AWAY, 2),
         Appended(3_001, offset=12),
+    )
+
+
+def _leaves_while_it_must_revoke() -> Sequence[Event]:
+    """A static member that must revoke leaves temporarily; its rebalance timer fires and must have no effect."""
+    return (
+        *_must_revoke(),
         _heartbeat(4, 4_000, AWAY, STATIC_LEAVE_EPOCH),
         Appended(4_001, offset=13),
         TimerFired(13_000, TimerKey(TimerKind.CONSUMER_REBALANCE, "g", AWAY)),
@@ -73,14 +80,7 @@ def _says_it_owns_more() -> Sequence[Event]:
     """A member that missed the answer with its new epoch repeats the old one, and owns partitions that it had
     revoked."""
     return (
-        TopicsChanged(0, (Topic("t", TOPIC, 2),), version=1),
-        Load(0, leader_epoch=1, records=()),
-        _heartbeat(1, 1, AWAY, 0),
-        Appended(2, offset=5),
-        _heartbeat(2, 2_000, STEADY, 0),
-        Appended(2_001, offset=11),
-        _heartbeat(3, 3_000, AWAY, 2),
-        Appended(3_001, offset=12),
+        *_must_revoke(),
         _heartbeat(4, 4_000, AWAY, 2, 0),
         Appended(4_001, offset=13),
         _heartbeat(5, 5_000, AWAY, 2, 0),

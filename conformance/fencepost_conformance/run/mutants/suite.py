@@ -26,7 +26,7 @@ from fencepost.protocol.settings import Settings
 
 from ...common.errors import CannotRun
 from ...common.processes import worker_processes
-from ...generate.generator import generate
+from ...generate.generator import Generated, generate
 from ...generate.plan import GroupProtocol
 from ...generate.simulate import Broken, draw_plan, simulate
 from ...generate.simulate.beside import Disagreement, Input
@@ -127,14 +127,17 @@ def control(kafka: str | None = None) -> list[Kill]:
 
 def traces(protocol: GroupProtocol = GroupProtocol.CLASSIC) -> Iterator[Kill]:
     for seed in range(TRACES):
-        generated = generate(seed, INTENDED, TRACE_STEPS, protocol)
-        steps = len(generated.observations)
-        if generated.failure is not None:
-            yield Kill("model", "an internal error", steps, seed, generated.failure)
-            continue
-        followed = follow(generated.settings, generated.profile, generated.events, generated.observations)
-        if followed.refused is not None:
-            yield Kill("model", _first(followed.rules), followed.steps + 1, seed, str(followed.refused))
+        yield from _followed("model", seed, generate(seed, INTENDED, TRACE_STEPS, protocol))
+
+
+def _followed(check: str, seed: int, made: Generated) -> Iterator[Kill]:
+    """Yield how the trace of this seed ended too early, or what the model does not allow in it."""
+    if made.failure is not None:
+        yield Kill(check, "an internal error", len(made.observations), seed, made.failure)
+        return
+    followed = follow(made.settings, made.profile, made.events, made.observations)
+    if followed.refused is not None:
+        yield Kill(check, _first(followed.rules), followed.steps + 1, seed, str(followed.refused))
 
 
 def offset_traces() -> Iterator[Kill]:
@@ -146,12 +149,7 @@ def offset_traces() -> Iterator[Kill]:
         except Exception as raised:  # the faulty program crashed
             yield Kill("model", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
             continue
-        if made.failure is not None:
-            yield Kill("model", "an internal error", len(made.observations), seed, made.failure)
-            continue
-        followed = follow(made.settings, made.profile, made.events, made.observations)
-        if followed.refused is not None:
-            yield Kill("model", _first(followed.rules), followed.steps + 1, seed, str(followed.refused))
+        yield from _followed("model", seed, made)
 
 
 def scenes(runs: Mapping[str, Sequence[Event]] = SCENES, settings: Settings = Settings()) -> Iterator[Kill]:  # noqa: B008 — a value
@@ -179,12 +177,9 @@ def product() -> Iterator[Kill]:
 def loads() -> Iterator[Kill]:
     for seed in range(LOADS):
         generated = generate(seed, INTENDED, TRACE_STEPS)
-        try:
-            check_load(generated.settings, generated.profile, written(generated.events, generated.observations))
-        except Broken as found:
-            yield Kill("loading", found.rule, len(generated.observations) + 1, seed, found.text)
-        except Exception as raised:  # the faulty program crashed
-            yield Kill("loading", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
+        log = written(generated.events, generated.observations)
+        load = partial(check_load, generated.settings, generated.profile, log)
+        yield from _broken("loading", seed, load, len(generated.observations) + 1, 0)
 
 
 def read_while_compacted() -> Iterator[Kill]:
@@ -201,12 +196,8 @@ def consumer_loads(protocol: GroupProtocol = GroupProtocol.CONSUMER) -> Iterator
         live = standing(generated.observations)
         if not live:  # the partition was lost at the end
             continue
-        try:
-            check_consumer_load(generated.settings, generated.profile, log, live)
-        except Broken as found:
-            yield Kill("loading", found.rule, len(generated.observations) + 1, seed, found.text)
-        except Exception as raised:  # the faulty program crashed
-            yield Kill("loading", "an internal error", 0, seed, f"{type(raised).__name__}: {raised}")
+        load = partial(check_consumer_load, generated.settings, generated.profile, log, live)
+        yield from _broken("loading", seed, load, len(generated.observations) + 1, 0)
 
 
 def simulations() -> Iterator[Kill]:
@@ -277,32 +268,16 @@ def _error(answer: Input) -> int:
 
 
 def groups() -> Iterator[Kill]:
-    for seed in range(GROUPS):
-        try:
-            check_assignors(seed)
-        except Broken as found:
-            yield Kill("assignors", found.rule, seed + 1, seed, found.text)
+    return _seeds("assignors", check_assignors, GROUPS)
 
 
 def offsets() -> Iterator[Kill]:
-    for seed in range(OFFSETS):
-        try:
-            check_offsets(seed)
-        except Broken as found:
-            yield Kill("offsets", found.rule, seed + 1, seed, found.text)
-        except Exception as raised:  # the faulty program crashed
-            yield Kill("offsets", "an internal error", seed + 1, seed, f"{type(raised).__name__}: {raised}")
+    return _seeds("offsets", check_offsets, OFFSETS)
 
 
 def readings() -> Iterator[Kill]:
     """Check one reading consumer in a small cluster, each step against a ledger."""
-    for seed in range(READINGS):
-        try:
-            read(seed)
-        except Broken as found:
-            yield Kill("reading", found.rule, seed + 1, seed, found.text)
-        except Exception as raised:  # the faulty program crashed
-            yield Kill("reading", "an internal error", seed + 1, seed, f"{type(raised).__name__}: {raised}")
+    return _seeds("reading", read, READINGS)
 
 
 def clusters() -> Iterator[Kill]:
@@ -330,23 +305,23 @@ def edge_traces() -> Iterator[Kill]:
     protocols = (*GroupProtocol,)
     for seed in range(EDGE_TRACES):
         made = generate(seed, INTENDED, TRACE_STEPS, protocols[seed % len(protocols)], offsets=0.6, edges=True)
-        if made.failure is not None:
-            yield Kill("edges", "an internal error", len(made.observations), seed, made.failure)
-            continue
-        followed = follow(made.settings, made.profile, made.events, made.observations)
-        if followed.refused is not None:
-            yield Kill("edges", _first(followed.rules), followed.steps + 1, seed, str(followed.refused))
+        yield from _followed("edges", seed, made)
 
 
-def _seeds(check: str, play: Callable[[int], int], count: int) -> Iterator[Kill]:
+def _seeds(check: str, play: Callable[[int], object], count: int) -> Iterator[Kill]:
     """Yield what breaks in a random run of each of so many seeds."""
     for seed in range(count):
-        try:
-            play(seed)
-        except Broken as found:
-            yield Kill(check, found.rule, seed + 1, seed, found.text)
-        except Exception as raised:  # the faulty program crashed
-            yield Kill(check, "an internal error", seed + 1, seed, f"{type(raised).__name__}: {raised}")
+        yield from _broken(check, seed, partial(play, seed), seed + 1, seed + 1)
+
+
+def _broken(check: str, seed: int, play: Callable[[], object], steps: int, at_crash: int) -> Iterator[Kill]:
+    """Yield what breaks in a run: a rule after so many ``steps``, or the faulty program itself."""
+    try:
+        play()
+    except Broken as found:
+        yield Kill(check, found.rule, steps, seed, found.text)
+    except Exception as raised:
+        yield Kill(check, "an internal error", at_crash, seed, f"{type(raised).__name__}: {raised}")
 
 
 def logs() -> Iterator[Kill]:

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from ...explore.interface import Invariant, Label, Properties, StepInvariant
+from ...explore.interface import Invariant, Label, StepInvariant
 from ..durable import Durable, follows
-from ..gather import Part, gather
+from ..gather import Part
 from . import rules
 from .closed import Acknowledged, LogSystem
 from .state import GONE, Broker, Cluster, Contents, Copy, Election, below, place, replay
@@ -155,9 +155,3 @@ CATALOGUE: Final[Mapping[str, Callable[[LogSystem], Iterable[Part]]]] = {
     "NoTwoCoordinatorsEverAnswer": no_two_coordinators_ever_answer,
     "TheLeaderNeverReadsOldState": the_leader_never_reads_old_state,
 }
-
-
-def properties_of(system: LogSystem, wanted: Sequence[str], *, fair: bool = False) -> Properties:
-    """Return the named properties for the system. Raises ValueError for an unknown name. A log has no liveness
-    properties."""
-    return gather(system, wanted, CATALOGUE, ())

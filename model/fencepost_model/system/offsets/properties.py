@@ -3,14 +3,13 @@ of ``MCOffsets``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from ...explore.interface import Invariant, Label, LeadsTo, Properties, StepInvariant
+from ...explore.interface import Invariant, Label, LeadsTo, StepInvariant
 from ...offsets.state import Offsets
 from ..durable import Durable, follows
-from ..fairness import of_system
-from ..gather import Part, gather
+from ..gather import Part
 from .closed import ACKNOWLEDGED, DECISION, LOG, Acknowledged, OffsetsSystem
 from .kept import Entry, committed, entries, pending, rows
 from .state import Decision, Endpoint, Log, Reply
@@ -34,8 +33,6 @@ SYSTEM: Final = frozenset(
         "MemberCommitsInTransaction",
     }
 )
-
-FAIRNESS: Final = of_system(SYSTEM)
 
 
 def may_commit(number: int, part: str, endpoint: Endpoint, decision: Decision) -> bool:
@@ -330,8 +327,3 @@ CATALOGUE: Final[Mapping[str, Callable[[OffsetsSystem], Iterable[Part]]]] = {
     "NoFetchEverFindsAPendingOffset": no_fetch_ever_finds_a_pending_offset,
     "NoCommitIsEverRejected": no_commit_is_ever_rejected,
 }
-
-
-def properties_of(system: OffsetsSystem, wanted: Sequence[str], *, fair: bool = False) -> Properties:
-    """Return the named properties for the system. Raises ValueError for an unknown name."""
-    return gather(system, wanted, CATALOGUE, FAIRNESS if fair else ())
