@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sort"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,23 +22,12 @@ type cEvent struct {
 }
 
 type classicGroup struct {
-	name    string
-	topic   topic
-	addr    string
-	vers    versions
-	meta    []byte
-	ms      []*classicMember
-	hbEvery atomic.Int64 // ns between heartbeats; 0: only when kicked
-	events  chan cEvent
-	stop    chan struct{}
-	wg      sync.WaitGroup
+	group[*classicMember, cEvent]
+	meta []byte
 	// asked is called when a member has written a JoinGroup request that can
 	// start a rebalance.
-	asked      func(idx int)
-	needsID    atomic.Bool // the broker answers MEMBER_ID_REQUIRED
-	heartbeats atomic.Int64
-	halted     bool
-	live       map[int]cEvent
+	asked   func(idx int)
+	needsID atomic.Bool // the broker answers MEMBER_ID_REQUIRED
 }
 
 type classicMember struct {
@@ -55,11 +43,13 @@ func newClassicGroup(addr string, vers versions, name string, t topic) *classicG
 	m := kmsg.NewConsumerMemberMetadata()
 	m.Version = 1
 	m.Topics = []string{t.name}
-	return &classicGroup{
-		name: name, topic: t, addr: addr, vers: vers, meta: m.AppendTo(nil),
+	return &classicGroup{meta: m.AppendTo(nil), group: group[*classicMember, cEvent]{
+		name: name, topic: t, addr: addr, vers: vers,
 		events: make(chan cEvent, 1<<16), stop: make(chan struct{}), live: map[int]cEvent{},
-	}
+	}}
 }
+
+func (m *classicMember) link() **conn { return &m.c }
 
 func (g *classicGroup) add(c *conn) *classicMember {
 	m := &classicMember{g: g, idx: len(g.ms), c: c, kick: make(chan bool, 1)}
@@ -394,62 +384,13 @@ func timer0(t *time.Timer) { t.Stop() }
 
 // form starts n members and waits for the stable group.
 func (g *classicGroup) form(n int) (int32, error) {
-	cs, err := dialMany(g.addr, g.vers, n)
-	if err != nil {
-		return 0, err
-	}
 	every := 20 * time.Millisecond
 	if n > 200 {
 		every = 100 * time.Millisecond
 	}
-	g.hbEvery.Store(int64(every))
-	for i := range cs {
-		g.add(cs[i])
-	}
-	for _, m := range g.ms {
-		m.start()
+	if err := g.begin(n, every, func(c *conn) { g.add(c) }); err != nil {
+		return 0, err
 	}
 	gen, _, err := g.settle(-1, 60*time.Second)
 	return gen, err
-}
-
-// halt stops the members' goroutines and closes their connections; the members
-// stay in the group.
-func (g *classicGroup) halt() {
-	close(g.stop)
-	for _, m := range g.ms {
-		m.c.nc.SetDeadline(time.Now().Add(5 * time.Second))
-	}
-	g.wg.Wait()
-	for _, m := range g.ms {
-		m.c.nc.Close()
-	}
-	g.halted = true
-}
-
-// close stops the group; where check is set, all live members leave over one
-// fresh connection, and every answer is checked.
-func (g *classicGroup) close(check bool) error {
-	if !g.halted {
-		g.halt()
-	}
-	if !check {
-		return nil
-	}
-	c, err := dial(g.addr, g.vers)
-	if err != nil {
-		return err
-	}
-	defer c.nc.Close()
-	c.wait = 10 * time.Second
-	for i, m := range g.ms {
-		if _, ok := g.live[i]; !ok {
-			continue
-		}
-		m.c = c
-		if err := m.leave(); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	mrand "math/rand/v2"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -31,18 +29,7 @@ type gEvent struct {
 }
 
 type consumerGroup struct {
-	name       string
-	topic      topic
-	addr       string
-	vers       versions
-	ms         []*consumerMember
-	hbEvery    atomic.Int64 // ns; 0: paused
-	events     chan gEvent
-	stop       chan struct{}
-	wg         sync.WaitGroup
-	heartbeats atomic.Int64
-	halted     bool
-	live       map[int]gEvent
+	group[*consumerMember, gEvent]
 }
 
 type consumerMember struct {
@@ -59,9 +46,11 @@ type consumerMember struct {
 }
 
 func newConsumerGroup(addr string, vers versions, name string, t topic) *consumerGroup {
-	return &consumerGroup{name: name, topic: t, addr: addr, vers: vers,
-		events: make(chan gEvent, 1<<18), stop: make(chan struct{}), live: map[int]gEvent{}}
+	return &consumerGroup{group[*consumerMember, gEvent]{name: name, topic: t, addr: addr, vers: vers,
+		events: make(chan gEvent, 1<<18), stop: make(chan struct{}), live: map[int]gEvent{}}}
 }
+
+func (m *consumerMember) link() **conn { return &m.c }
 
 func (g *consumerGroup) add(c *conn) *consumerMember {
 	m := &consumerMember{g: g, idx: len(g.ms), c: c, id: newMemberID(), kick: make(chan bool, 1)}
@@ -272,13 +261,8 @@ func (g *consumerGroup) settle(prev int32, lo, hi int, limit time.Duration) (int
 	for {
 		select {
 		case e := <-g.events:
-			if e.err != nil {
-				return 0, time.Time{}, e.err
-			}
-			if e.left {
-				delete(g.live, e.idx)
-			} else if _, ok := g.live[e.idx]; ok {
-				g.live[e.idx] = e
+			if err := g.note(e); err != nil {
+				return 0, time.Time{}, err
 			}
 			if len(g.events) > 0 {
 				continue
@@ -292,61 +276,25 @@ func (g *consumerGroup) settle(prev int32, lo, hi int, limit time.Duration) (int
 	}
 }
 
+// note keeps the event of a member that is live.
+func (g *consumerGroup) note(e gEvent) error {
+	if e.err != nil {
+		return e.err
+	}
+	if e.left {
+		delete(g.live, e.idx)
+	} else if _, ok := g.live[e.idx]; ok {
+		g.live[e.idx] = e
+	}
+	return nil
+}
+
 func (g *consumerGroup) form(n int, every time.Duration) (int32, error) {
-	cs, err := dialMany(g.addr, g.vers, n)
-	if err != nil {
+	if err := g.begin(n, every, func(c *conn) { g.add(c) }); err != nil {
 		return 0, err
-	}
-	g.hbEvery.Store(int64(every))
-	for i := range cs {
-		g.add(cs[i])
-	}
-	for _, m := range g.ms {
-		m.start()
 	}
 	lo := g.topic.parts / n
 	hi := (g.topic.parts + n - 1) / n
 	ep, _, err := g.settle(0, lo, hi, 60*time.Second)
 	return ep, err
-}
-
-// halt stops the members' goroutines and closes their connections; the members
-// stay in the group.
-func (g *consumerGroup) halt() {
-	close(g.stop)
-	for _, m := range g.ms {
-		m.c.nc.SetDeadline(time.Now().Add(5 * time.Second))
-	}
-	g.wg.Wait()
-	for _, m := range g.ms {
-		m.c.nc.Close()
-	}
-	g.halted = true
-}
-
-// close stops the group; where check is set, all live members leave over one
-// fresh connection, and every answer is checked.
-func (g *consumerGroup) close(check bool) error {
-	if !g.halted {
-		g.halt()
-	}
-	if !check {
-		return nil
-	}
-	c, err := dial(g.addr, g.vers)
-	if err != nil {
-		return err
-	}
-	defer c.nc.Close()
-	c.wait = 10 * time.Second
-	for i, m := range g.ms {
-		if _, ok := g.live[i]; !ok {
-			continue
-		}
-		m.c = c
-		if err := m.leave(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
