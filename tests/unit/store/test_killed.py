@@ -17,6 +17,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,6 +44,7 @@ from fencepost_model.offsets.state import Place
 from .traffic import FAULTS, PARTITIONS, SETTINGS
 
 CODEC = Codec()
+_MEMORY = Path("/dev/shm")
 #: A child that has printed no line for this long hangs, and is killed.
 HANGS_S = 20.0
 
@@ -275,6 +277,14 @@ def nursery() -> Iterator[Nursery]:
     made.close()
 
 
+@pytest.fixture
+def groups(tmp_path: Path) -> Iterator[Path]:
+    """Return the path of a store, in a file system in memory if there is one. On a busy disk so little happens between
+    two kills that no compaction ends."""
+    with tempfile.TemporaryDirectory(dir=_MEMORY if os.access(_MEMORY, os.W_OK) else tmp_path) as folder:
+        yield Path(folder, "groups.db")
+
+
 def kills(nursery: Nursery, path: Path, seeds: Iterable[int], account: Account, fault: str | None = None) -> None:
     logging.disable(logging.ERROR)
     try:
@@ -288,7 +298,7 @@ def kills(nursery: Nursery, path: Path, seeds: Iterable[int], account: Account, 
 
 
 def test_nothing_acknowledged_is_gone_and_nothing_refused_is_there(
-    nursery: Nursery, tmp_path: Path, record_property: Callable[[str, object], None]
+    nursery: Nursery, groups: Path, record_property: Callable[[str, object], None]
 ) -> None:
     """25 kills, and more until a compaction and a full disk were among them. Threads do these beside the traffic, so
     their number depends on the machine's load."""
@@ -297,8 +307,8 @@ def test_nothing_acknowledged_is_gone_and_nothing_refused_is_there(
     def happened() -> bool:
         return account.acknowledged > 100 and account.refusals > 0 and account.compacted > 0
 
-    kills(nursery, tmp_path / "groups.db", range(100, 125), account)
-    kills(nursery, tmp_path / "groups.db", takewhile(lambda _: not happened(), range(125, 325)), account)
+    kills(nursery, groups, range(100, 125), account)
+    kills(nursery, groups, takewhile(lambda _: not happened(), range(125, 325)), account)
     assert happened(), account
     account.tell(record_property)
 
@@ -306,10 +316,10 @@ def test_nothing_acknowledged_is_gone_and_nothing_refused_is_there(
 @pytest.mark.all
 @pytest.mark.parametrize("first", range(1_000, 2_000, 100))
 def test_a_thousand_kills(
-    nursery: Nursery, tmp_path: Path, first: int, record_property: Callable[[str, object], None]
+    nursery: Nursery, groups: Path, first: int, record_property: Callable[[str, object], None]
 ) -> None:
     account = Account()
-    kills(nursery, tmp_path / "groups.db", range(first, first + 100), account)
+    kills(nursery, groups, range(first, first + 100), account)
     assert account.acknowledged > 1_000
     assert account.refusals > 10
     account.tell(record_property)
@@ -317,6 +327,6 @@ def test_a_thousand_kills(
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_damaged_store_is_found(nursery: Nursery, tmp_path: Path, fault: str) -> None:
+def test_a_damaged_store_is_found(nursery: Nursery, groups: Path, fault: str) -> None:
     with pytest.raises(Lost):
-        kills(nursery, tmp_path / "groups.db", range(5_000, 5_400), Account(), fault)  # ends at the first loss
+        kills(nursery, groups, range(5_000, 5_400), Account(), fault)  # ends at the first loss
