@@ -57,8 +57,8 @@ EveryAssignmentIsLogged ==
              /\ Identity(l.memberId, l.instanceId) = IdentityOf(c)
              /\ l.assignment = client[c].owned
 
-\* INV-KIP-09: a partition assigned to one member is no longer owned by the
-\* client of another, unless that client is behind the generation.
+\* A partition assigned to one member is no longer owned by the client of another,
+\* unless that client is behind the generation (INV-KIP-09).
 NoPartitionIsReassignedBeforeItIsReleased ==
   \A c \in Clients :
     /\ client[c].memberId \in DOMAIN group.members
@@ -254,8 +254,8 @@ NewMemberAddedIsSetOnlyInTheInitialDelay == group.newMemberAdded => group.initia
 (* Every wait has something that ends it.                                  *)
 (***************************************************************************)
 
-\* LIV-01 as a safety property, for networks that neither lose nor duplicate:
-\* for every client that waits there is a request, a reply or a parked future.
+\* For every client that waits there is a request, a reply or a parked future: LIV-01
+\* as a safety property, for networks that neither lose nor duplicate.
 EveryWaitingClientExpectsAnAnswer == \A c \in Clients : IsWaiting(c) => ExpectsAnswer(c)
 
 \* Something always ends the join phase (LIV-02): the timer ...

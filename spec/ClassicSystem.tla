@@ -11,6 +11,13 @@ CONSTANTS
   SlowAppends,  \* may other steps come between an append and its replication?
   Allowed       \* names of the environment actions that may happen
 
+ASSUME Faults \in Nat /\ SlowAppends \in BOOLEAN
+ASSUME Allowed \subseteq
+  {"ClientStarts", "ClientCrashes", "ClientLeaves", "ClientGivesUp", "ClientCommits",
+   "ClientRequestsRejoin", "OperatorRemovesMember", "RequestLost", "RequestDuplicated",
+   "ReplyLost", "JoinTimerFiresEarly", "SyncTimerFiresEarly", "SessionTimerFiresEarly",
+   "AppendFails", "CoordinatorFailsOver"}
+
 VARIABLE group        \* the group in the coordinator's memory
 TypeGroup == IsGroup(group)
 

@@ -42,6 +42,19 @@ Ids       == Range(MemberIds)
 Parts     == Range(Partitions)
 Instances == {InstanceOf[c] : c \in Clients} \ {""}
 
+\* The values that a configuration may assign. Ids and clients have names that no field
+\* uses for "none".
+ASSUME Clients # {} /\ Clients \cap {"", "no", "nobody"} = {}
+ASSUME "" \notin Ids /\ Cardinality(Ids) = Len(MemberIds)
+ASSUME Parts # {} /\ Cardinality(Parts) = Len(Partitions)
+ASSUME DOMAIN InstanceOf = Clients
+ASSUME {Cooperative, MetadataHasGeneration} \subseteq BOOLEAN
+ASSUME Assignor \in {"range", "any"}
+ASSUME MaxSize \in Nat \ {0} /\ DelayWindows \in Nat
+ASSUME {fault_new_member_added_survives, fault_refusal_leaves_join_phase,
+        fault_static_return_counts_as_new, fault_replacement_keeps_pending_sync,
+        fault_leave_forgets_parked_sync, fault_every_leader_sync_appends} \subseteq BOOLEAN
+
 (***************************************************************************)
 (* "First" is the order of MemberIds. The protocol leaves this choice open *)
 (* (NOT-10); docs/closed-system.md fixes it.                               *)

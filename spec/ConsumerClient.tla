@@ -50,12 +50,12 @@ AfterAnswer(p, y) ==
 \* heartbeat is a full one (N-ERR-06, N-HB-04).
 AfterNoAnswer(p) == [p EXCEPT !.waiting = FALSE, !.unsure = (p.state = "member")]
 
+\* An answer of any kind. A fenced client joins again (N-ERR-02), one whose instance id
+\* another process has stops for good (N-ERR-04), and any other error is tried again
+\* (N-ERR-01).
 AfterReply(p, y) ==
   CASE y.error = "NONE" -> AfterAnswer(p, y)
-    [] y.error \in {"FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"} -> FencedClient(p)  \* fenced, joins again
-                                                                                    \* (N-ERR-02)
-    [] y.error \in {"FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID"}
-                         -> Ended("stopped")                              \* fatal (N-ERR-04)
-    [] y.error \in {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"}
-                         -> AfterNoAnswer(p)                               \* tries again (N-ERR-01)
+    [] y.error \in {"FENCED_MEMBER_EPOCH", "UNKNOWN_MEMBER_ID"}       -> FencedClient(p)
+    [] y.error \in {"FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID"}   -> Ended("stopped")
+    [] y.error \in {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"}   -> AfterNoAnswer(p)
 =============================================================================

@@ -32,8 +32,8 @@ NoPartitionHasTwoOwners ==
   \A c, d \in Clients :
     c # d /\ InStep(c) /\ InStep(d) => client[c].owned \cap client[d].owned = {}
 
-\* INV-KIP-09, for clients: a partition assigned to one member is no longer
-\* owned by any other client, unless that client was fenced.
+\* A partition assigned to one member is no longer owned by any other client, unless
+\* that client was fenced (INV-KIP-09, for clients).
 NoPartitionIsReassignedBeforeItIsReleased ==
   \A c \in Clients : IsInGroup(c) =>
     \A m \in Present \ {client[c].memberId} :

@@ -10,6 +10,14 @@ CONSTANTS
   SlowAppends,  \* may other steps come between an append and its replication?
   Allowed       \* names of the environment actions that may happen
 
+ASSUME Faults \in Nat /\ SlowAppends \in BOOLEAN
+ASSUME Allowed \subseteq
+  {"ClientStarts", "ClientCrashes", "ClientLeaves", "ClientLeavesPermanently",
+   "ClientGivesUp", "ClientCommits", "ClientChangesInstance", "RequestLost",
+   "RequestDuplicated", "ReplyLost", "SessionTimerFiresEarly",
+   "RebalanceTimerFiresEarly", "AppendFails", "LeaveAppendFails",
+   "CoordinatorFailsOver", "TopicGrows"}
+
 VARIABLE group  \* the coordinator's memory
 TypeGroup == IsGroup(group)
 

@@ -45,6 +45,19 @@ Parts     == Range(Partitions)
 Instances == ({InstanceOf[c] : c \in Clients}
               \cup {NewInstanceOf[c] : c \in Clients}) \ {""}
 
+\* The values that a configuration may assign.
+ASSUME Clients # {} /\ "" \notin Clients
+ASSUME "" \notin Ids /\ Cardinality(Ids) = Len(MemberIds)
+ASSUME Cardinality(Parts) = Len(Partitions) /\ FirstParts \in 1..Len(Partitions)
+ASSUME DOMAIN InstanceOf = Clients /\ DOMAIN NewInstanceOf = Clients
+ASSUME Instances \subseteq {"i1", "i2"}  \* InstanceOrder has these only
+ASSUME Assignor \in {"range", "uniform"}
+ASSUME {Interval, ReportsPendingPartitions} \subseteq BOOLEAN
+ASSUME {fault_static_rejoin_unreleased, fault_relabelled_instance_stays,
+        fault_new_instance_has_no_target, fault_failed_append_loses_timers,
+        fault_rejoin_confirms_revocation, old_known_member_at_zero_fenced,
+        old_revocation_advances_epoch, old_emptied_group_keeps_target_epoch} \subseteq BOOLEAN
+
 \* Instance ids in the order of their names (A-COM-02).
 InstanceOrder == SelectSeq(<<"i1", "i2">>, LAMBDA i : i \in Instances)
 
@@ -56,7 +69,8 @@ Put(f, x, v)  == [y \in DOMAIN f \cup {x} |-> IF y = x THEN v ELSE f[y]]
 (* Values of the coordinator. The partitions that a member holds are a     *)
 (* function from partition to assignment epoch (M-PE-06).                  *)
 (***************************************************************************)
-MemberState == {"STABLE", "UNREVOKED", "UNRELEASED"}   \* (M-MS-01..03)
+\* at its target; has to revoke; waits for others (M-MS-01..03)
+MemberState == {"STABLE", "UNREVOKED", "UNRELEASED"}
 
 IsHolding(f) == DOMAIN f \subseteq Parts /\ \A p \in DOMAIN f : f[p] \in Nat
 

@@ -23,6 +23,9 @@ CONSTANTS
 ASSUME "b1" \in Brokers      \* the first leader
 ASSUME "" \notin Values      \* the value of a tombstone
 ASSUME Ends \in Nat /\ Elections \in Nat \ {0}
+ASSUME Keys # {}
+ASSUME Allowed \subseteq {"ClientWrites", "WriteTimesOut", "CleanerDropsRecord",
+                        "CleanerDropsTombstone", "FollowerFallsBehind", "LeaderIsElected"}
 
 Nothing == ""  \* the value of a tombstone, and of a key without a record
 

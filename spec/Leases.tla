@@ -20,14 +20,18 @@ TypeSentLease == \A c \in DOMAIN sentLease : sentLease[c].epoch \in Nat
 VARIABLE receivedLease  \* client -> the lease that came with the answer it acts on
 TypeReceivedLease == \A c \in DOMAIN receivedLease : receivedLease[c].epoch \in Nat
 
-leases == <<decision, sentLease, receivedLease>>
+VARIABLE since  \* resource -> the decision that gave it to its present holder, or took it from the last
+TypeSince == \A r \in DOMAIN since : since[r] \in 0..decision
 
-EveryLeaseHasItsType == TypeDecision /\ TypeSentLease /\ TypeReceivedLease
+leases == <<decision, sentLease, receivedLease, since>>
+
+EveryLeaseHasItsType == TypeDecision /\ TypeSentLease /\ TypeReceivedLease /\ TypeSince
 
 NoLease == [holder |-> "", epoch |-> 0, resources |-> {}]
 
-LeasesInit(clients) ==
+LeasesInit(clients, resources) ==
   /\ decision = 0
+  /\ since = [r \in resources |-> 0]
   /\ sentLease = [c \in clients |-> NoLease]
   /\ receivedLease = [c \in clients |-> NoLease]
 
@@ -40,6 +44,8 @@ LeasesInit(clients) ==
 (***************************************************************************)
 LeasesNext(before, after, Holder(_), IsSent(_), IsInFlight(_), IsReceived(_), IsInUse(_)) ==
   /\ decision' = IF after = before THEN decision ELSE decision + 1
+  /\ since' = [r \in DOMAIN since |->
+       IF \A h \in DOMAIN after : r \in before[h] <=> r \in after[h] THEN since[r] ELSE decision']
   /\ sentLease' = [c \in DOMAIN sentLease |->
        IF IsSent(c)
        THEN [holder |-> Holder(c), epoch |-> decision', resources |-> after[Holder(c)]]
@@ -56,6 +62,17 @@ ClaimedLease(lease, resources) ==
 ClientLeases(owned, sent) ==
   ({ClaimedLease(receivedLease[c], owned[c]) : c \in DOMAIN receivedLease}
      \cup {ClaimedLease(sentLease[c], sent[c]) : c \in DOMAIN sentLease}) \ {NoLease}
+
+(***************************************************************************)
+(* Ownership of one resource alone. Decisions about others do not matter   *)
+(* to its holder, so its epoch is the last decision about it, and a lease  *)
+(* from then on is a lease of that epoch.                                  *)
+(***************************************************************************)
+LeasesOf(r) ==
+  {[holder |-> l.holder, resources |-> l.resources \cap {r},
+    epoch |-> IF l.epoch >= since[r] THEN since[r] ELSE l.epoch]
+   : l \in {sentLease[c] : c \in DOMAIN sentLease}
+            \cup {receivedLease[c] : c \in DOMAIN receivedLease}}
 
 NoLeaseIsEverOld ==
   \A c \in DOMAIN receivedLease :

@@ -83,6 +83,8 @@ SlowJoins == {"ClientStarts", "JoinTimerFiresEarly"}
 SlowSyncs == {"ClientStarts", "SyncTimerFiresEarly"}
 FailOvers == {"ClientStarts", "CoordinatorFailsOver"}
 Copies    == {"ClientStarts", "RequestDuplicated"}
+Losses    == {"ClientStarts", "RequestLost", "ReplyLost"}
+EarlyTimers == StartsOnly \cup TimerFaults
 
 \* Two SyncGroups of one leader, and a new coordinator in between.
 RetriesAndFailOver == {"ClientStarts", "ClientGivesUp", "CoordinatorFailsOver"}

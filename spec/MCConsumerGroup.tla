@@ -79,6 +79,8 @@ FailOvers   == {"ClientStarts", "CoordinatorFailsOver"}
 CrashesAndFailOvers == Crashes \cup FailOvers
 FailedWrites == {"ClientStarts", "AppendFails"}
 LostReplies == {"ClientStarts", "ReplyLost"}
+Losses      == {"ClientStarts", "RequestLost", "ReplyLost"}
+EarlyTimers == StartsOnly \cup TimerFaults
 Growth      == {"ClientStarts", "TopicGrows"}
 FailedLeaves == {"ClientStarts", "ClientLeaves", "LeaveAppendFails"}
 Copies      == {"ClientStarts", "RequestDuplicated"}

@@ -101,12 +101,13 @@ HandleHeartbeat(g, r, T) ==
                     !.out = AnswerParkedOnUpgrade(g).out],
            y |-> after.y]
 
-\* A leave heartbeat (M-LEAVE-02..05), for whose answer no client waits.
+\* A leave heartbeat (M-LEAVE-02..05), for whose answer no client waits. A classic group
+\* refuses it (M-VAL-24).
 HandleLeave(g, r) ==
   LET holder == IF r.instanceId = "" THEN r.memberId
                 ELSE IF r.instanceId \in DOMAIN g.consumer.instances
                 THEN g.consumer.instances[r.instanceId] ELSE ""
-  IN CASE g.protocol = "classic" -> Outcome(g)              \* refused (M-VAL-24)
+  IN CASE g.protocol = "classic" -> Outcome(g)
        [] holder # r.memberId \/ holder \notin DOMAIN g.consumer.members -> Outcome(g)
        [] r.epoch = -2 -> Outcome([g EXCEPT !.consumer = Consumer!OnTemporaryLeave(@, holder)])
        [] OTHER -> RemoveMember(g, holder)
@@ -226,7 +227,8 @@ JoinAndDowngrade(g, r, inst, fresh) ==
   LET heartbeat == RequestAsHeartbeat(g, r, inst, fresh)
       id == heartbeat.memberId
       applied == JoinApplied(g, r, inst, fresh)
-      behind == \/ applied.assignmentEpoch < applied.groupEpoch   \* (X-DOWN-22)
+      \* A rebalance must follow: a target is due, or a member lacks its own (X-DOWN-22).
+      behind == \/ applied.assignmentEpoch < applied.groupEpoch
                 \/ OwesPartitions(applied, DOMAIN applied.members \ {id})
       after == Consumer!FinishHeartbeat(applied, heartbeat, RequestVerdict(g, r, inst), << >>)
       epoch == IF behind THEN applied.members[id].epoch ELSE after.y.epoch
@@ -242,12 +244,14 @@ JoinAndDowngrade(g, r, inst, fresh) ==
       w == Downgraded(h, stable, IF behind THEN Classic!PrepareRebalance(start) ELSE start)
   IN IF parks THEN w ELSE Reply(w, Classic!Caller(r), JoinAnswer(r.from, id, epoch))
 
+\* A join is refused (X-JOIN-26), gets an id first (X-JOIN-05), downgrades the group
+\* (X-DOWN-20), or stays in the consumer group (X-JOIN-10).
 HandleJoinToConsumerGroup(g, r, inst, fresh, T) ==
   LET verdict == RequestVerdict(g, r, inst)
       caller == Classic!Caller(r)
   IN CASE verdict \in JoinErrors ->
-            Reply(Outcome(g), caller, Classic!JoinError(r.from, verdict, ""))  \* (X-JOIN-26)
-       [] verdict = "id required" ->                                         \* (X-JOIN-05)
+            Reply(Outcome(g), caller, Classic!JoinError(r.from, verdict, ""))
+       [] verdict = "id required" ->
             Reply(Outcome(g), caller, Classic!JoinError(r.from, "MEMBER_ID_REQUIRED", fresh))
        [] JoinDowngrades(g, inst) -> JoinAndDowngrade(g, r, inst, fresh)
        [] OTHER -> JoinConsumerGroup(g, r, inst, fresh, T)

@@ -259,13 +259,14 @@ IsLeave(r) == IF IsClassic(r) THEN r.api = "LeaveGroup" ELSE r.epoch < 0
 
 \* ENABLED <<System>>_vars, written out guard by guard. TLC computes ENABLED by
 \* trial, which takes a second per state. MCMixedFairness checks that the two
-\* are equal.
+\* are equal. A join timer that is only set again changes nothing (C-JOIN-46).
 SystemCanMove ==
   \/ \E r \in requests :
        IsLeave(r) \/ (Deliverable(requests, r) /\ (IsApi(r, "JoinGroup") => HasAnId(r)))
   \/ replies # {}
   \/ group.consumer.blocked
-  \/ group.classic.joinTimer /\ JoinTimerIsDue
+  \/ /\ group.classic.joinTimer /\ JoinTimerIsDue
+     /\ Classic!JoinExpired(group.classic) # Classic!Outcome(group.classic)
   \/ group.classic.syncTimer /\ SyncTimerIsDue
   \/ \E c \in Clients :
        \/ classic[c].state = "unjoined"

@@ -41,7 +41,7 @@ ClientReceivesLease(c) ==
        ELSE consumer'[c] = AfterHeartbeatReply(consumer[c], y)
 ClientUsesLease(c) == classic'[c].owned # {} \/ consumer'[c].state = "member"
 
-HistoryInit == Init /\ LeasesInit(Clients)
+HistoryInit == Init /\ LeasesInit(Clients, Parts)
 
 HistoryNext ==
   /\ Next
@@ -59,4 +59,14 @@ Abstract == INSTANCE Ownership WITH
   epoch <- decision, grant <- GrantedBy(log), leases <- ClientLeases(OwnedByClient, SentTo)
 
 TheGroupRefinesOwnership == Abstract!Spec
+
+Single(p) == INSTANCE Ownership WITH
+  Holders <- Ids \cup Instances, Resources <- {p}, epoch <- since[p], leases <- LeasesOf(p),
+  grant <- [h \in Ids \cup Instances |-> GrantedBy(log)[h] \cap {p}]
+
+\* Every accepted commit is one that Ownership allows: its client has a lease for the
+\* partition, and no decision about that partition is newer (INV-COMMIT-01, M-PE-08).
+OwnershipAllowsEveryCommit ==
+  \A c \in Clients : \A p \in Owned(c) :
+    CommitIsAccepted(c, p) => Single(p)!MayCommit(HolderOf(c), p)
 =============================================================================

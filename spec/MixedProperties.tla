@@ -75,9 +75,8 @@ IsInClassicGroup(c) ==
   /\ classic[c].memberId \in DOMAIN group.classic.members
   /\ classic[c].generation = group.classic.generationId
 
-\* INV-KIP-09, for clients of groups of either protocol: a partition assigned to
-\* one member is no longer owned by any other client, unless that client was
-\* fenced.
+\* A partition assigned to one member is no longer owned by any other client, unless
+\* that client was fenced (INV-KIP-09, for clients of groups of either protocol).
 NoPartitionIsReassignedBeforeItIsReleased ==
   \A c \in Clients :
     /\ IsInConsumerGroup(c) =>
@@ -86,8 +85,8 @@ NoPartitionIsReassignedBeforeItIsReleased ==
          \A m \in DOMAIN group.classic.members \ {classic[c].memberId} :
            Owned(c) \cap group.classic.members[m].assignment = {}
 
-\* INV-KIP-09 without regard to epochs, where no request is late and no timer
-\* early: a conversion never gives away what a present member still has.
+\* A conversion never gives away what a present member still has: INV-KIP-09 without
+\* regard to epochs, where no request is late and no timer early.
 NoPartitionIsTakenFromAPresentMember ==
   \A c \in Clients : IsRunning(c) /\ MemberIdOf(c) \in Present =>
     \A m \in Present \ {MemberIdOf(c)} : Owned(c) \cap DOMAIN Member(m).assigned = {}
@@ -267,9 +266,8 @@ NoHeartbeatFailsInternally ==
 (* Requests of classic clients, waits and timers.                          *)
 (***************************************************************************)
 
-\* LIV-01 as a safety property, for networks that neither lose nor duplicate:
-\* for every client that waits there is a request, a reply or a parked future
-\* (X-UP-03, X-JOIN-14).
+\* For every client that waits there is a request, a reply or a parked future (X-UP-03,
+\* X-JOIN-14): LIV-01 as a safety property, for networks that neither lose nor duplicate.
 EveryWaitingClientExpectsAnAnswer == \A c \in Clients : IsWaiting(c) => ExpectsAnswer(c)
 
 \* A stale SyncGroup changes nothing and is refused (X-SYNC-01..03, INV-KIP-17).
@@ -431,7 +429,8 @@ OnlyClassicMembersHaveASyncTimer == group.syncTimers \subseteq DOMAIN group.subs
 -----------------------------------------------------------------------------
 (***************************************************************************)
 (* Liveness (LIV-05..08, X-ROLL-02), under FairSpec. The environment has   *)
-(* finitely many faults, so it is quiet eventually.                        *)
+(* finitely many faults, so it is quiet eventually. A JoinGroup that finds *)
+(* no id left waits for ever, so a configuration needs enough of them.     *)
 (***************************************************************************)
 ClassicHasConverged(c) ==
   LET p == classic[c]
@@ -472,10 +471,7 @@ HasConverged ==
        /\ group.consumer.assignmentEpoch = group.consumer.groupEpoch
        /\ UNION {Owned(c) : c \in Running} = Parts
 
-\* The bound on ids cuts off the rest of this run.
-IdsAreExhausted == \E r \in requests : IsApi(r, "JoinGroup") /\ ~HasAnId(r)
+TheGroupConverges == <>[]HasConverged
 
-TheGroupConverges == <>[](HasConverged \/ IdsAreExhausted)
-
-EveryWaitEnds == \A c \in Clients : IsWaiting(c) ~> (~IsWaiting(c) \/ IdsAreExhausted)
+EveryWaitEnds == \A c \in Clients : IsWaiting(c) ~> ~IsWaiting(c)
 =============================================================================

@@ -9,6 +9,13 @@ CONSTANTS
   Faults,  \* how many faults of the environment a run may have
   Allowed  \* names of the environment actions that may happen
 
+ASSUME Faults \in Nat
+ASSUME Allowed \subseteq
+  {"ClientStarts", "ClientCrashes", "ClientLeaves", "ClientGivesUp", "ClientCommits",
+   "RequestLost", "RequestDuplicated", "ReplyLost", "JoinTimerFiresEarly",
+   "SyncTimerFiresEarly", "SessionTimerFiresEarly", "RebalanceTimerFiresEarly",
+   "MemberJoinTimerFiresEarly", "MemberSyncTimerFiresEarly", "CoordinatorFailsOver"}
+
 VARIABLE group     \* the coordinator's memory
 TypeGroup == IsGroup(group)
 

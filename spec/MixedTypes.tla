@@ -40,12 +40,10 @@ CONSTANTS
   fault_downgrade_owes,                \* a downgrade forgets incomplete targets (X-DOWN-22)
   fault_downgrade_loses_bump,          \* a downgrade loses the bump of its request (X-DOWN-23)
   fault_downgrade_leaves_timers,       \* a downgrade leaves timers armed (X-DOWN-06, X-DOWN-33)
-  fault_join_generation_ignored,       \* the generation of a JoinGroup is ignored (X-JOIN-06,
-                                       \* X-JOIN-10, X-JOIN-12)
+  fault_join_generation_ignored,       \* the generation of a JoinGroup is ignored (X-JOIN-06, 10, 12)
   fault_downgrade_assigns_target,      \* a downgrade assigns targets, not holdings (X-DOWN-04)
   fault_upgrade_overlooks_owned,       \* an upgrade overlooks owned partitions (X-UP-05, C-JOIN-42)
-  fault_empty_group_counts_anew        \* a group of the other type starts at its first epoch
-                                       \* (C-JOIN-16, M-VAL-22)
+  fault_empty_group_counts_anew        \* a group of the other type counts anew (C-JOIN-16, M-VAL-22)
 
 (***************************************************************************)
 (* Constants of the two protocols that are fixed here.                     *)
@@ -82,6 +80,22 @@ Ids       == Classic!Ids
 Parts     == Classic!Parts
 Instances == Classic!Instances
 Size      == Len(Partitions)
+
+\* The values that a configuration may assign. TLC does not check the assumptions of
+\* modules under INSTANCE, so those about the participants are here again.
+ASSUME Clients # {} /\ Clients \cap {"", "no", "nobody"} = {}
+ASSUME "" \notin Ids /\ Cardinality(Ids) = Len(MemberIds)
+ASSUME Parts # {} /\ Cardinality(Parts) = Len(Partitions)
+ASSUME DOMAIN InstanceOf = Clients /\ Instances \subseteq {"i1", "i2"}
+ASSUME StartsAs \in [Clients -> SUBSET {"classic", "consumer"}]
+ASSUME {Cooperative, MetadataHasGeneration, Interval} \subseteq BOOLEAN
+ASSUME Assignor \in {"range", "uniform"}
+ASSUME Policy \in {"bidirectional", "upgrade", "downgrade", "disabled"}
+ASSUME {fault_upgrade_without_protocol, fault_upgrade_answers_before_checks,
+        fault_upgrade_without_bump, fault_classic_members_starve, fault_downgrade_owes,
+        fault_downgrade_loses_bump, fault_downgrade_leaves_timers,
+        fault_join_generation_ignored, fault_downgrade_assigns_target,
+        fault_upgrade_overlooks_owned, fault_empty_group_counts_anew} \subseteq BOOLEAN
 
 Without(f, S) == Classic!Without(f, S)
 Put(f, x, v)  == Classic!Put(f, x, v)

@@ -12,6 +12,8 @@
 (***************************************************************************)
 CONSTANT Reorder  \* may a later request overtake one that was given up?
 
+ASSUME Reorder \in BOOLEAN
+
 (***************************************************************************)
 (* A request with a waiting sender is delivered after those that the       *)
 (* sender gave up on, unless the network reorders: they travelled on an    *)

@@ -14,7 +14,7 @@ CONSTANTS
   Transactions  \* how many transactions a producer may begin
 
 ASSUME MaxOffset \in Nat \ {0} /\ Transactions \in Nat
-ASSUME "" \notin Holders
+ASSUME "" \notin Holders /\ Parts # {}
 
 Entry == [offset : 0..MaxOffset, producer : Holders \cup {""},
           number : 0..Transactions, pending : BOOLEAN]

@@ -24,6 +24,9 @@ CONSTANTS
 ASSUME PlainCommitters \cup TransactionalCommitters \subseteq Holders
 ASSUME Decisions \subseteq [Holders -> SUBSET Parts]
 ASSUME Epochs \in Nat /\ Faults \in Nat /\ RequireStable \in BOOLEAN
+ASSUME Allowed \subseteq {"GroupDecides", "MemberGivesUp", "MemberRestarts",
+                        "TransactionTimesOut", "OffsetIsDeleted", "OffsetExpires",
+                        "CoordinatorFailsOver"}
 
 Unknown == MaxOffset + 1  \* the position before the first fetch
 

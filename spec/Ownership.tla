@@ -14,6 +14,9 @@ CONSTANTS
   Holders,  \* who may own: static members by instance id, others by member id
   Resources    \* what is owned: the partitions
 
+ASSUME "" \notin Holders  \* it stands for no holder (Leases)
+ASSUME Resources # {}
+
 VARIABLE epoch   \* number of the last decision that can no longer be lost
 TypeEpoch == epoch \in Nat
 

@@ -11,7 +11,7 @@ import pytest
 
 from fencepost_model.system.checking import explore_entry
 from fencepost_model.system.manifest import read_manifest, read_problem
-from fencepost_model.tlc.run import TlcMissing, TlcRun, run_tlc
+from fencepost_model.tlc.run import TlcBroke, TlcMissing, TlcRun, run_tlc
 
 SPEC: Final = Path(__file__).resolve().parents[2] / "spec"
 CONFIGURATIONS: Final[list[dict[str, Any]]] = json.loads((SPEC / "manifest.json").read_text())["configurations"]
@@ -125,6 +125,76 @@ def test_every_configuration_file_is_in_the_manifest_and_states_its_expected_res
         assert spec == rf"\* Spec:     {each['module']}. {each['about']}", each["name"]
         assert expected == rf"\* Expected: {outcome[each['expected']].format(each['property'])}", each["name"]
         assert guard == rf"\* Guard:    {each['guard']}", each["name"]
+
+
+def comments(text: str) -> list[str]:
+    """Return the line comments of a module; the lines of one comment are joined."""
+    found: list[str] = []
+    follows = False
+    for line in text.splitlines():
+        code, mark, words = line.partition("\\*")
+        if mark and follows and not code.strip():
+            found[-1] += f" {words.strip()}"
+        elif mark:
+            found.append(words.strip())
+        follows = bool(mark) and not code.strip()
+    return found
+
+
+def lacks_words(comment: str) -> bool:
+    """Return whether a comment cites a rule before it says what the rule is, or says nothing else."""
+    rule = r"[A-Z]+(-[A-Z]+)*-\d+[a-z]?"
+    return bool(re.match(rf"\(?{rule}", comment)) or (
+        bool(re.search(rule, comment)) and len(re.findall(r"[a-z]{2,}", comment)) < 2
+    )
+
+
+def test_a_comment_says_a_rule_in_words_before_its_id() -> None:
+    found = [(path.name, each) for path in SPEC.glob("*.tla") for each in comments(path.read_text(encoding="utf-8"))]
+    assert len(found) > 700
+    assert [(name, each) for name, each in found if lacks_words(each)] == []
+
+
+@pytest.mark.parametrize("comment", ["C-JOIN-47, C-ST-14", "(M-MS-01..03)", "INV-KIP-09: given up", "fatal (N-ERR-04)"])
+def test_a_bare_rule_id_is_noticed(comment: str) -> None:
+    (found,) = comments(f"F == TRUE  \\* {comment}\n")
+    assert lacks_words(found)
+
+
+def unassumed(text: str) -> set[str]:
+    """Return the constants of a module about which it assumes nothing."""
+    code = re.sub(r"\\\*[^\n]*|\(\*.*?\*\)", "", text, flags=re.DOTALL)
+    blocks = re.findall(r"^CONSTANTS?\s+((?:\w+(?:\(_\))?,\s*)*\w+)", code, re.MULTILINE)
+    constants = {name for block in blocks for name in re.findall(r"\w+", block)} - {"_"}
+    assumptions = re.findall(r"^ASSUME (.*(?:\n .*)*)", code, re.MULTILINE)
+    # An assumption may use a definition, such as the set of all ids.
+    used = {name for each in assumptions for name in re.findall(r"\w+", each)}
+    bodies = dict(re.findall(r"^(\w+) +== (.*(?:\n .*)*)", code, re.MULTILINE))
+    for name in [name for name in used if name in bodies]:
+        used |= {*re.findall(r"\w+", bodies[name])}
+    return constants - used
+
+
+def test_a_module_assumes_something_about_each_of_its_constants() -> None:
+    """TLC checks the assumptions first, so that a configuration with a wrong value fails at once."""
+    found = {path.stem: unassumed(path.read_text(encoding="utf-8")) for path in SPEC.glob("*.tla")}
+    assert {module: names for module, names in found.items() if names} == {}
+
+
+def test_a_constant_without_an_assumption_is_noticed() -> None:
+    text = (
+        "CONSTANTS\n  Faults,  \\* how many\n  Allowed\n\nCONSTANT Reorder\n\nASSUME Faults \\in Nat\n  /\\ Reorder\n"
+    )
+    assert unassumed(text) == {"Allowed"}
+
+
+@pytest.mark.tlc
+@pytest.mark.all
+def test_a_configuration_with_an_unknown_fault_is_rejected(tmp_path: Path, tlc: None) -> None:
+    text = (SPEC / BY_NAME["EagerQuiet"]["cfg"]).read_text().replace("Allowed <- StartsOnly", 'Allowed = {"Starts"}')
+    (tmp_path / "Changed.cfg").write_text(text)
+    with pytest.raises(TlcBroke, match="Assumption"):
+        run_tlc(SPEC / "MCClassicGroup.tla", tmp_path / "Changed.cfg", short=True)
 
 
 def family(module: str) -> str:

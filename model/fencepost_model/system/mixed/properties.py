@@ -6,7 +6,7 @@ that it is evaluated once per combination of these values instead of once per st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from typing import Any, Final
 
@@ -27,10 +27,9 @@ from ...consumer.state import ConsumerGroup, Held, Member, Target
 from ...explore.interface import Invariant, LeadsTo, Settles
 from ...machines import C_STABLE, C_UNRELEASED, C_UNREVOKED, STABLE
 from ..gather import Part
-from ..values import JoinReply, JoinRequest, Partitions, decode_partitions, named
+from ..values import JoinReply, Partitions, decode_partitions, named
 from . import client as clients
 from .closed import GROUP, LOG, MixedSystem
-from .coordinator import needs_id
 from .machine import Log, Memory
 from .state import Endpoint, Process
 
@@ -414,7 +413,10 @@ def has_converged(group: AnyGroup, process: Process) -> bool:
 
 
 def the_group_converges(system: MixedSystem) -> Iterable[Part]:
-    """All clients reach their targets and stay there (LIV-05…08, X-ROLL-02)."""
+    """All clients reach their targets and stay there (LIV-05…08, X-ROLL-02).
+
+    A JoinGroup that finds no id left waits for ever, so a configuration needs enough of them.
+    """
     partitions = {*system.config.partitions}
     converts = system.config.policy is MigrationPolicy.BIDIRECTIONAL
 
@@ -430,33 +432,13 @@ def the_group_converges(system: MixedSystem) -> Iterable[Part]:
             not running or (done and of_one and owned == partitions)
         )
 
-    def reached(memory: Memory, ids_used: int, *endpoints: Endpoint) -> bool:
-        return content(memory.group, *(endpoint.process for endpoint in endpoints)) or ids_are_exhausted(
-            system, memory, ids_used, endpoints
-        )
-
-    yield Settles("TheGroupConverges", (GROUP, system.ids_used, *system.endpoints), reached)
-
-
-def ids_are_exhausted(system: MixedSystem, memory: Memory, ids_used: int, endpoints: Sequence[Endpoint]) -> bool:
-    """Return whether the bound on ids cuts off the rest of this run."""
-    return ids_used == len(system.config.member_ids) and any(
-        isinstance(request, JoinRequest) and needs_id(system.config, memory, request)
-        for endpoint in endpoints
-        for request in endpoint.requests
-    )
+    yield Settles("TheGroupConverges", (system.group, *system.processes), content)
 
 
 def every_wait_ends(system: MixedSystem) -> Iterable[Part]:
-    for number in range(len(system.endpoints)):
-
-        def waiting(memory: Memory, ids_used: int, *endpoints: Endpoint, number: int = number) -> bool:
-            return clients.waits(endpoints[number])
-
-        def over(memory: Memory, ids_used: int, *endpoints: Endpoint, number: int = number) -> bool:
-            return not clients.waits(endpoints[number]) or ids_are_exhausted(system, memory, ids_used, endpoints)
-
-        yield LeadsTo("EveryWaitEnds", (GROUP, system.ids_used, *system.endpoints), waiting, over)
+    """Every wait for an answer ends."""
+    for endpoint in system.endpoints:
+        yield LeadsTo("EveryWaitEnds", (endpoint,), clients.waits, lambda endpoint: not clients.waits(endpoint))
 
 
 CATALOGUE: Final[dict[str, Property]] = {
