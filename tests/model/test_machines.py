@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import Final
 from xml.etree import ElementTree
 
 import pytest
 from transitions import MachineError
 
+from fencepost.coordinator.classic.group import VALID_PREVIOUS_STATES
+from fencepost.member.consumer.turn import LEGAL
 from fencepost_model.diagram import dot, mermaid, svg
 from fencepost_model.machines import ANY, CLASSIC_GROUP, MACHINES, MachineSpec, Transition, build
 from fencepost_model.table import IllegalTransition, compiled, step
 
 SPECS = list(MACHINES.values())
+DOCS: Final = Path(__file__).parents[2] / "docs"
+_SHOWN: Final = re.compile(r"<!-- fencepost diagram (\S+) -->\n```mermaid\n(.*?)```\n", re.DOTALL)
+#: The diagrams in the docs, by machine. That of a position is a picture (tests/unit/reader/test_machine.py).
+SHOWN: Final = [found for page in sorted(DOCS.glob("*.md")) for found in _SHOWN.findall(page.read_text("utf-8"))]
 
 
 class _Driven:
@@ -86,3 +95,25 @@ def test_pictures_show_every_state_and_trigger(spec: MachineSpec) -> None:
     for text in (picture, mermaid(spec), dot(spec)):
         for name in [*spec.states, *(t.trigger for t in spec.transitions)]:
             assert name in text
+
+
+def test_the_docs_show_each_machine_once() -> None:
+    assert sorted(name for name, _ in SHOWN) == sorted(set(MACHINES) - {"position"})
+
+
+@pytest.mark.parametrize(("name", "diagram"), SHOWN, ids=[name for name, _ in SHOWN])
+def test_the_diagrams_in_the_docs_are_current(name: str, diagram: str) -> None:
+    assert diagram == mermaid(MACHINES[name]), f"replace it by the output of: fencepost diagram {name}"
+
+
+def test_a_classic_group_of_the_core_has_the_transitions_of_its_machine() -> None:
+    """The core removes a group instead of making it Dead."""
+    table = {(source.value, dest.value) for dest, sources in VALID_PREVIOUS_STATES.items() for source in sources}
+    assert table == {(source, dest) for source, _, dest, _ in CLASSIC_GROUP.expand() if dest != "Dead"}
+
+
+def test_a_member_of_the_core_has_the_transitions_of_its_machine() -> None:
+    """Staying in a state is always legal (N-ST-30)."""
+    table = {(source.name, dest.name) for source, dests in LEGAL.items() for dest in dests}
+    arrows = {(source, dest) for source, _, dest, _ in MACHINES["consumer-client"].expand()}
+    assert table == {(source, dest) for source, dest in arrows if source != dest}

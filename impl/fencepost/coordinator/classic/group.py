@@ -124,7 +124,7 @@ def subscriptions_of(
 
 
 #: The states from which each state may be entered (C-ST-10…17, C-ST-25).
-_FROM: Mapping[GroupState, frozenset[GroupState]] = {
+VALID_PREVIOUS_STATES: Mapping[GroupState, frozenset[GroupState]] = {
     GroupState.EMPTY: frozenset({GroupState.PREPARING_REBALANCE}),
     GroupState.PREPARING_REBALANCE: frozenset(
         {GroupState.EMPTY, GroupState.STABLE, GroupState.COMPLETING_REBALANCE},
@@ -271,7 +271,7 @@ class GroupDraft:
 
     def enter(self, state: GroupState, at_ms: int) -> None:
         """Enter another state (C-ST-10…17). Raises ``InternalError`` if no transition leads there (2.2)."""
-        if self.state not in _FROM[state]:
+        if self.state not in VALID_PREVIOUS_STATES[state]:
             raise InternalError
         self.previous_state = self.state
         self.state = state
