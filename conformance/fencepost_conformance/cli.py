@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "check": "Explore a model exhaustively; with TLC, also compare the two state graphs",
+    "promises": "Show each promise, where it is checked, and what breaks it",
     "graph": "Walk the state graph of a configuration in a browser",
     "conform": "Play named cases on a broker, or compare random traces step by step",
     "diff": "Run two targets side by side and group their differences by cause",

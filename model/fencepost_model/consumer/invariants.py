@@ -12,6 +12,7 @@ from typing import Final
 from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH
 
 from ..machines import C_STABLE, C_UNRELEASED, C_UNREVOKED
+from ..promises import PROMISES, GroupView, MemberView
 from .derive import used_regexes
 from .state import ConsumerGroup, Member, Partition
 
@@ -23,19 +24,18 @@ def held(member: Member) -> frozenset[Partition]:
     return frozenset((topic, number) for topic, number, _ in (*member.assigned, *member.revoking))
 
 
-def partitions_have_one_holder(group: ConsumerGroup) -> bool:
-    owned = [each for member in group.members for each in held(member)]
-    return len(owned) == len(set(owned))
-
-
-def assigned_and_revoking_are_disjoint(group: ConsumerGroup) -> bool:
-    return all(len(held(m)) == len(m.assigned) + len(m.revoking) for m in group.members)
-
-
-def epochs_are_ordered(group: ConsumerGroup) -> bool:
-    return group.assignment_epoch <= group.epoch and all(
-        member.epoch <= group.assignment_epoch for member in group.members
-    )
+def view_of(group: ConsumerGroup) -> GroupView:
+    """Return what promises see of the group."""
+    members = [
+        MemberView(
+            member.member_id,
+            member.epoch,
+            {(topic, number) for topic, number, _ in member.assigned},
+            {(topic, number) for topic, number, _ in member.revoking},
+        )
+        for member in group.members
+    ]
+    return GroupView(group.epoch, group.assignment_epoch, members)
 
 
 def targets_are_disjoint(group: ConsumerGroup) -> bool:
@@ -112,10 +112,12 @@ def taken_only_if_free(before: ConsumerGroup, after: ConsumerGroup) -> bool:
     return True
 
 
+def _kept(promise_id: str) -> Check:
+    return lambda group: PROMISES[promise_id].holds(view_of(group))
+
+
 STATES: Final[dict[str, Check]] = {
-    "INV-KIP-01": partitions_have_one_holder,
-    "INV-KIP-02": assigned_and_revoking_are_disjoint,
-    "INV-KIP-03": epochs_are_ordered,
+    **{name: _kept(name) for name in PROMISES},
     "INV-KIP-05": targets_are_disjoint,
     "INV-KIP-06": reconciled_members_have_targets,
     "INV-KIP-07": revoking_is_unrevoked,

@@ -526,6 +526,7 @@ NOT_JUDGING = {
     "serve": "serves until it is stopped",
     "record": "writes a trace, which validate judges",
     "diagram": "draws",
+    "promises": "lists what other commands check",
     "graph": "shows a graph to walk; check judges it",
     "bench": "measures; nothing is asserted",
 }

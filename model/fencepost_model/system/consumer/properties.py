@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Final, TypeAlias
 
 from ...explore.interface import Invariant, LeadsTo, Settles
+from ...promises import PROMISES, GroupView, MemberView
 from ..gather import Part
 from .client import RUNNING
 from .closed import GROUP, ConsumerSystem
@@ -66,8 +67,18 @@ def _of_members(name: str, holds: Callable[[Hard, str, Member], bool], *, also_a
 # ---- ownership -----------------------------------------------------------------------------------------------------
 
 
-def _two_holders(hard: Hard) -> bool:
-    return all(not holding(one) & holding(two) for (_, one), (_, two) in combinations(hard.members, 2))
+def view_of(hard: Hard) -> GroupView:
+    """Return what promises see of the group."""
+    members = [
+        MemberView(member_id, member.epoch, names(member.assigned), names(member.revoking))
+        for member_id, member in hard.members
+    ]
+    return GroupView(hard.group_epoch, hard.assignment_epoch, members)
+
+
+def _promise(name: str, promise_id: str) -> Property:
+    """Return the property that states a promise of the catalogue."""
+    return _of_hard(name, lambda hard: PROMISES[promise_id].holds(view_of(hard)))
 
 
 def no_partition_has_two_owners(system: ConsumerSystem) -> Iterable[Part]:
@@ -149,11 +160,6 @@ def every_holder_may_commit(system: ConsumerSystem) -> Iterable[Part]:
 
 
 # ---- epochs and members ----------------------------------------------------------------------------------------------
-
-
-def _epochs_are_ordered(hard: Hard) -> bool:
-    ahead = any(member.epoch > hard.assignment_epoch for _, member in live(hard))
-    return hard.assignment_epoch <= hard.group_epoch and not ahead
 
 
 def _assignment_epochs_are_reached(_: Hard, __: str, member: Member) -> bool:
@@ -238,8 +244,7 @@ def every_wait_ends(system: ConsumerSystem) -> Iterable[Part]:
 
 
 CATALOGUE: Final[dict[str, Property]] = {
-    # INV-KIP-01
-    "NoPartitionHasTwoHolders": _of_hard("NoPartitionHasTwoHolders", _two_holders),
+    "NoPartitionHasTwoHolders": _promise("NoPartitionHasTwoHolders", "INV-KIP-01"),
     "NoPartitionHasTwoOwners": no_partition_has_two_owners,
     "NoPartitionIsReassignedBeforeItIsReleased": no_partition_is_reassigned_before_it_is_released,
     "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
@@ -249,18 +254,12 @@ CATALOGUE: Final[dict[str, Property]] = {
     "EveryCurrentTargetIsCompleteAndBalanced": every_current_target_is_complete_and_balanced,
     # A group without members subscribes to nothing (M-META-07).
     "AnEmptyGroupHasNoHash": _of_hard("AnEmptyGroupHasNoHash", lambda hard: bool(hard.members) or hard.hashed == 0),
-    # INV-KIP-03
-    "EpochsAreOrdered": _of_hard("EpochsAreOrdered", _epochs_are_ordered),
+    "EpochsAreOrdered": _promise("EpochsAreOrdered", "INV-KIP-03"),
     # INV-KIP-16
     "NoAssignmentEpochIsNewerThanItsMember": _of_members(
         "NoAssignmentEpochIsNewerThanItsMember", _assignment_epochs_are_reached, also_away=True
     ),
-    # INV-KIP-02
-    "NoPartitionIsBothAssignedAndRevoked": _of_members(
-        "NoPartitionIsBothAssignedAndRevoked",
-        lambda _, __, member: not names(member.assigned) & names(member.revoking),
-        also_away=True,
-    ),
+    "NoPartitionIsBothAssignedAndRevoked": _promise("NoPartitionIsBothAssignedAndRevoked", "INV-KIP-02"),
     # INV-KIP-06
     "EveryReconciledMemberHasItsTarget": _of_members("EveryReconciledMemberHasItsTarget", _has_its_target),
     # INV-KIP-07

@@ -23,9 +23,11 @@ from fencepost.protocol.records import GroupMetadataValue
 from fencepost.protocol.settings import MigrationPolicy
 
 from ...classic.state import Group
+from ...consumer.invariants import view_of
 from ...consumer.state import ConsumerGroup, Held, Member, Target
 from ...explore.interface import Invariant, LeadsTo, Settles
 from ...machines import C_STABLE, C_UNRELEASED, C_UNREVOKED, STABLE
+from ...promises import PROMISES
 from ..gather import Part
 from ..values import JoinReply, Partitions, decode_partitions, named
 from . import client as clients
@@ -109,8 +111,9 @@ def _of_memory(name: str, holds: Callable[[Memory], bool]) -> Property:
 # ---- ownership -------------------------------------------------------------------------------------------------
 
 
-def _two_holders(group: AnyGroup) -> bool:
-    return all(not holding(one) & holding(two) for one, two in combinations(present(group).values(), 2))
+def _promise(name: str, promise_id: str) -> Property:
+    """Return the property that states a promise of the catalogue. A classic group has no part in it."""
+    return _of_group(name, lambda group: isinstance(group, Group) or PROMISES[promise_id].holds(view_of(group)))
 
 
 def no_partition_has_two_owners(system: MixedSystem) -> Iterable[Part]:
@@ -224,12 +227,6 @@ def every_holder_may_commit(system: MixedSystem) -> Iterable[Part]:
 
 
 # ---- epochs, refusals, waits, timers ------------------------------------------------------------------------------
-
-
-def _epochs_are_ordered(group: AnyGroup) -> bool:
-    if isinstance(group, Group):
-        return True
-    return group.assignment_epoch <= group.epoch and all(m.epoch <= group.assignment_epoch for m in group.members)
 
 
 def no_heartbeat_fails_internally(system: MixedSystem) -> Iterable[Part]:
@@ -442,16 +439,14 @@ def every_wait_ends(system: MixedSystem) -> Iterable[Part]:
 
 
 CATALOGUE: Final[dict[str, Property]] = {
-    # Members hold disjoint sets of partitions (INV-KIP-01).
-    "NoPartitionHasTwoHolders": _of_group("NoPartitionHasTwoHolders", _two_holders),
+    "NoPartitionHasTwoHolders": _promise("NoPartitionHasTwoHolders", "INV-KIP-01"),
     "NoPartitionHasTwoOwners": no_partition_has_two_owners,
     "NoPartitionIsReassignedBeforeItIsReleased": no_partition_is_reassigned_before_it_is_released,
     "NoPartitionIsTakenFromAPresentMember": no_partition_is_taken_from_a_present_member,
     "NoPartitionHasTwoCommitters": no_partition_has_two_committers,
     "OnlyHoldersCommit": only_holders_commit,
     "EveryHolderMayCommit": every_holder_may_commit,
-    # A member's epoch is at most the assignment epoch, which is at most the group epoch (INV-KIP-03).
-    "EpochsAreOrdered": _of_group("EpochsAreOrdered", _epochs_are_ordered),
+    "EpochsAreOrdered": _promise("EpochsAreOrdered", "INV-KIP-03"),
     "NoHeartbeatFailsInternally": no_heartbeat_fails_internally,
     "TheMemoryEqualsTheLog": the_memory_equals_the_log,
     # An instance id is mapped to the member that has it (INV-KIP-14).

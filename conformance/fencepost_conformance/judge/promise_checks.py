@@ -1,0 +1,93 @@
+"""Where each promise of the catalogue is checked, and what breaks it, read from the sources and the manifest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from fencepost_model.promises import Promise
+from fencepost_model.system.manifest import Entry, read_problem
+
+from .cases.catalogue import chosen
+
+_SUITE: Final = Path(__file__).parents[1]
+
+#: The modules that ask every promise of the catalogue, and what runs them.
+ASKED: Final = {
+    "fencepost_model.consumer.invariants": "Hypothesis machines of the model (tests/model)",
+    "fencepost_conformance.generate.simulate.consumer_group_rules": (
+        "simulation, product exploration, and Hypothesis machines of the core (tests/quality)"
+    ),
+}
+#: The packages whose checks see only a part of the state; they keep their own form and cite the id.
+_PARTIAL: Final = {
+    "judge/checker": "recorded traces, over the wire",
+    "judge/findings": "findings",
+    "run/falsify": "falsified traces",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A promise and its checks.
+
+    ``asked``: what asks the predicate. ``partial``: for each kind of check that cites the promise, its files.
+    ``cases``: named cases over the wire. ``holds`` and ``siblings``: the configurations that check its property, and
+    those that must break it. ``mutants``: those that a check finds by this promise. ``meant``: those that are made to
+    break it, whichever check finds them.
+    """
+
+    promise: Promise
+    asked: tuple[str, ...]
+    partial: Mapping[str, tuple[str, ...]]
+    cases: tuple[str, ...]
+    holds: tuple[str, ...]
+    siblings: tuple[str, ...]
+    mutants: tuple[str, ...]
+    meant: tuple[str, ...]
+
+
+def standing_of(
+    promise: Promise,
+    entries: Iterable[Entry],
+    killers: Mapping[str, Iterable[str]],
+    rules: Mapping[str, Iterable[str]],
+) -> Standing:
+    """Return where the promise stands. ``killers``: for each mutant, the checks that find it, with the rules that they
+    name. ``rules``: for each mutant, the rules that it is made to break."""
+    own = [entry for entry in entries if entry.has_model and entry.protocol in promise.properties]
+    siblings = tuple(entry.name for entry in own if entry.breaks == promise.properties[entry.protocol])
+    holds = tuple(
+        entry.name
+        for entry in own
+        if entry.expected == "holds" and promise.properties[entry.protocol] in read_problem(entry).properties
+    )
+    cited = re.compile(rf"\b{re.escape(promise.id)}\b")
+    return Standing(
+        promise,
+        tuple(ASKED.values()),
+        {what: files for what, files in _citing(promise.id).items() if files},
+        tuple(sorted(case.name for case in chosen(()) if promise.id in case.rules)),
+        holds,
+        siblings,
+        tuple(sorted(name for name, found in killers.items() if any(map(cited.search, found)))),
+        tuple(sorted(name for name, broken in rules.items() if promise.id in broken)),
+    )
+
+
+@cache
+def _citing(promise_id: str) -> dict[str, tuple[str, ...]]:
+    """Return the files of each partial kind of check that cite the promise."""
+    cited = re.compile(rf"\b{re.escape(promise_id)}\b")
+    return {
+        what: tuple(
+            str(path.relative_to(_SUITE))
+            for path in sorted((_SUITE / folder).rglob("*.py"))
+            if cited.search(path.read_text(encoding="utf-8"))
+        )
+        for folder, what in _PARTIAL.items()
+    }
