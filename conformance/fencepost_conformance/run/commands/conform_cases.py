@@ -30,6 +30,7 @@ from ...show.report import cases as shown
 from ...show.report.cases_page import cases_page
 from ...targets.registry import PROGRAMS, TargetName, profile_for
 from ...traces.wire.access import Access, read_access
+from ...traces.wire.settings import spelled
 from ..brokers import running
 from .conform_traces import Traced, Traces, run_traces, with_traces
 
@@ -86,14 +87,18 @@ def conform_cases(
     kafka = PROFILES.get(profile_for(named, profile))
     if kafka is None:
         raise CannotRun("the named cases know the profiles of Kafka 4.0 and later; give one by --profile")
+    if client_config is not None and not named.host:
+        raise CannotRun("--client-config is for a broker at HOST:PORT only")
     access = read_access(client_config)
+    # a broker that is started takes the settings; of one at an address they say what it has
+    settings = _SETTINGS | dict(spelled(field, value).split("=", 1) for field, value in traces.settings.items())
     for file in (output.junit, output.html):
         if file is not None:
             file.touch()  # a path that cannot be written is reported before the work
     began = time.monotonic()
     done: list[Played] = []
     after: list[Traced] = []
-    with interruptible() as cut, running(named, kafka.name, _SETTINGS) as here:
+    with interruptible() as cut, running(named, kafka.name, settings) as here:
         address = Address(here.host, here.port)
         asyncio.run(_look(address, access))
         with progress("cases", total=len(cases)) as meter:
