@@ -33,6 +33,7 @@ COMMANDS = {
     "serve": "Serve the coordinator on a port, for unmodified Kafka clients",
     "store": "Check that the stores of a server are intact",
     "record": "Record a trace between real clients and a real broker",
+    "import": "Make a trace from a packet capture of clients and brokers",
     "validate": "Check whether the model could have produced recorded traces",
     "replay": "Show one trace step by step",
     "findings": "Show which known Kafka bug is in which release",
@@ -45,6 +46,8 @@ COMMANDS = {
     "certify": "Check the core and write a certificate of its files, or check the installed files against one",
 }
 
+#: modules and functions of commands whose names are words of Python
+_FUNCTIONS = {"import": "import_capture"}
 #: the variable that a shell sets when it asks for completions
 _COMPLETE = "_FENCEPOST_COMPLETE"
 _FOR_SHELLS = ("--install-completion", "--show-completion")
@@ -167,7 +170,8 @@ def _app(name: str, *, as_json: bool) -> typer.Typer:
 
 
 def _function(name: str) -> Callable[..., None]:
-    return _guarded(getattr(importlib.import_module(f"{__package__}.run.commands.{name}"), name))
+    named = _FUNCTIONS.get(name, name)
+    return _guarded(getattr(importlib.import_module(f"{__package__}.run.commands.{named}"), named))
 
 
 def _complete(words: Sequence[str]) -> NoReturn:

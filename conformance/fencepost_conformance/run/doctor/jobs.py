@@ -31,6 +31,7 @@ JOBS: Final[Mapping[str, Job]] = {
     "tlc": Job("compare the model with the TLA+ spec: fencepost check --engine tlc", ("extra suite", "TLC")),
     "conform": Job("test the core, or a broker at HOST:PORT: fencepost conform", ("extra suite",)),
     "record": Job("record and judge traces: fencepost record, validate, replay", ("extra suite",)),
+    "import": Job("make traces from packet captures: fencepost import", ("extra suite", "extra pcap")),
     "kafka": Job("compare with Kafka's coordinator: fencepost conform --target kafka:VERSION, diff", _KAFKA),
     "broker": Job("test a whole Kafka broker: fencepost conform --target broker:VERSION", _BROKER),
     "certify": Job("make a certificate of the core: fencepost certify", ("extra suite", "TLC", *_KAFKA[1:])),

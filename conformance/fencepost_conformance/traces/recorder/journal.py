@@ -66,7 +66,8 @@ class Journal:
     """Writes the header at once, then each event as it comes. Times count from the creation of the journal.
 
     ``known``: the broker's settings, for the header. ``watch`` is called with each request and answer when it is
-    recorded, which is before it is passed on.
+    recorded, which is before it is passed on. ``clock``: the time in nanoseconds; ``began``: the time of day of the
+    journal's creation, by default now.
     """
 
     def __init__(
@@ -78,12 +79,15 @@ class Journal:
         name: str = "",
         profile: str = "kafka-4.3",
         watch: Watch | None = None,
+        clock: Callable[[], int] = time.monotonic_ns,
+        began: datetime | None = None,
     ) -> None:
         self._write = write
         self._watch = watch
         self._topics: dict[str, str] = {}  #: names by ids
         self._written: set[str] = set()  #: ids whose names are in the trace
-        self._began = time.monotonic_ns()
+        self._clock = clock
+        self._began = clock()
         self.events = 0
         self._line(
             type="trace",
@@ -93,7 +97,7 @@ class Journal:
             profile=profile,
             settings=convert.header("wire", known.settings, PROFILES[profile]).settings,
             assumed=known.assumed,
-            provenance={"started_at": datetime.now(UTC).isoformat(timespec="seconds"), **provenance},
+            provenance={"started_at": (began or datetime.now(UTC)).isoformat(timespec="seconds"), **provenance},
         )
 
     def _line(self, **fields: Any) -> None:
@@ -101,7 +105,7 @@ class Journal:
 
     def _event(self, kind: str, connection: int, **fields: Any) -> None:
         self.events += 1
-        at_ms = (time.monotonic_ns() - self._began) // 1_000_000
+        at_ms = (self._clock() - self._began) // 1_000_000
         self._line(type=kind, at_ms=at_ms, connection=connection, **fields)
 
     def connected(self, connection: int, client: str, server: str) -> None:

@@ -17,10 +17,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from fencepost.wire.frames import (
     MAX_REQUEST_BYTES,
@@ -29,27 +27,17 @@ from fencepost.wire.frames import (
     RequestHeader,
     close,
     framed,
-    read_correlation_id,
     read_frame,
-    read_request,
-    read_request_header,
-    read_response,
 )
 from fencepost.wire.read import BadBytes
 
 from ...common.addresses import Address
 from ..wire.access import OPEN, Access
-from .addresses import WITH_ADDRESSES, Limited, addresses_in, readdressed, with_readable_addresses
-from .journal import FETCH, RECORDED, Journal, groups_of
-from .reading import WITH_NAMES, Quiet, names_of, says_something
+from .addresses import WITH_ADDRESSES, Limited, readdressed, with_readable_addresses
+from .exchange import Exchanges, Reader
+from .journal import Journal
 
-#: Answers that the proxy reads; all others pass unread.
-_AWAITED = RECORDED | WITH_ADDRESSES | WITH_NAMES | {"api_versions"}
-#: After SaslHandshake v0 a client logs in with frames without headers.
-_BARE_LOGIN = ("sasl_handshake", 0)
 _UNSUPPORTED_VERSION = 35
-#: number of bytes that are kept of an undecodable Fetch answer
-_KEPT_OF_FETCH = 64
 #: Listening on every interface: clients get the address that they connected to.
 _WILDCARDS = ("0.0.0.0", "::", "")
 
@@ -81,12 +69,7 @@ class _Link:
     host: str
     client: tuple[asyncio.StreamReader, asyncio.StreamWriter]
     server: tuple[asyncio.StreamReader, asyncio.StreamWriter]
-    #: correlation id -> the open requests of an API in _AWAITED, and whether each is recorded.
-    open: dict[int, deque[tuple[RequestHeader, bool]]] = field(default_factory=dict)
-    bare: bool = False  #: the client may log in with frames that have no header
-    #: which fetches are repetitions, and the open ones among them by correlation id
-    quiet: Quiet = field(default_factory=Quiet)
-    held: dict[int, dict[str, Any]] = field(default_factory=dict)
+    open: Exchanges
 
 
 class Proxy:
@@ -112,16 +95,14 @@ class Proxy:
     ) -> None:
         self.connections = 0
         self.malformed = 0
-        self.undecoded = 0
         self._nodes = dict(nodes or {})
         self._node = node
         self._fronts: dict[int | None, _Front] = {}  #: by node id
         self._places: dict[Address, _Front] = {}  #: by each address that a broker has had
         self._opening = asyncio.Lock()
-        self._complaints: set[str] = set()
         self._upstream = upstream
         self._journal = journal
-        self._groups = groups
+        self._reader = Reader(journal, groups, complain)
         self._patience_s = patience_s
         self._access = access
         self._complain = complain
@@ -129,6 +110,10 @@ class Proxy:
         self._writers: set[asyncio.StreamWriter] = set()
         self._failure: asyncio.Future[None] | None = None
         self._listen = upstream
+
+    @property
+    def undecoded(self) -> int:
+        return self._reader.undecoded
 
     async def start(self, listen: Address) -> tuple[tuple[Address, Address], ...]:
         """Listen in front of each broker; returns the addresses for clients, each with its broker's.
@@ -215,7 +200,7 @@ class Proxy:
         self._writers |= {writer, server[1]}
         self.connections += 1
         host = writer.get_extra_info("sockname")[0] if self._listen.host in _WILDCARDS else self._listen.host
-        link = _Link(self.connections, front, host, (reader, writer), server)
+        link = _Link(self.connections, front, host, (reader, writer), server, Exchanges(self.connections))
         peer = writer.get_extra_info("peername")
         self._journal.connected(link.number, str(Address(*peer[:2])), str(upstream))
         by: str | None = None
@@ -258,11 +243,6 @@ class Proxy:
         except OSError:
             self._away(front, f"the broker at {front.upstream} is gone")
 
-    def _complain_once(self, text: str) -> None:
-        if text not in self._complaints:
-            self._complaints.add(text)
-            self._complain(text)
-
     # ---- requests -------------------------------------------------------------------------------------------------
 
     async def _requests(self, link: _Link) -> None:
@@ -270,43 +250,9 @@ class Proxy:
         reader, writer = link.client[0], link.server[1]
         with contextlib.suppress(ConnectionError):
             while (frame := await read_frame(reader, MAX_REQUEST_BYTES)) is not None:
-                self._request(link, frame)
+                self._reader.request(link.open, frame)
                 writer.write(framed(frame))
                 await writer.drain()
-
-    def _request(self, link: _Link, frame: bytes) -> None:
-        try:
-            header = read_request_header(frame)
-        except MalformedFrame as odd:
-            if not link.bare:
-                self.undecoded += 1
-                self._complain_once(f"passing on a request that cannot be decoded: {odd}")
-                self._journal.undecoded(link.number, "client", frame, str(odd))
-            return
-        link.bare = link.bare or (header.api, header.api_version) == _BARE_LOGIN
-        if header.api in _AWAITED:
-            noted = header.api in RECORDED and self._note_request(link, header, frame)
-            link.open.setdefault(header.correlation_id, deque()).append((header, noted))
-
-    def _note_request(self, link: _Link, header: RequestHeader, frame: bytes) -> bool:
-        """Record a request; returns whether it was recorded, so that its answer must be too."""
-        try:
-            entity = read_request(header, frame)
-            groups = groups_of(header.api, entity)
-            if self._groups and groups is not None and not groups & self._groups:
-                return False
-            if header.api == FETCH and link.quiet.is_one(body := self._journal.asked(entity)):
-                link.held[header.correlation_id] = body
-            else:
-                self._journal.sent(link.number, header, entity)
-        except MalformedFrame as odd:
-            self._not_decoded("a request", header, odd)
-            self._journal.sent_undecoded(link.number, header, frame, str(odd))
-        return True
-
-    def _not_decoded(self, what: str, header: RequestHeader, odd: Exception) -> None:
-        self.undecoded += 1
-        self._complain_once(f"passing on {what} of {header.api} v{header.api_version} that cannot be decoded: {odd}")
 
     # ---- answers --------------------------------------------------------------------------------------------------
 
@@ -320,60 +266,16 @@ class Proxy:
 
     async def _answer(self, link: _Link, frame: bytes) -> bytes:
         """Record the answer, and return the frame for the client."""
-        try:
-            correlation = read_correlation_id(frame)
-        except MalformedFrame as odd:
-            self.undecoded += 1
-            self._complain_once(f"passing on an answer that cannot be decoded: {odd}")
-            self._journal.undecoded(link.number, "server", frame, str(odd))
+        read = self._reader.answer(link.open, frame)
+        if read is None:
             return frame
-        if (waiting := link.open.get(correlation)) is None:
-            return frame
-        header, noted = waiting.popleft()
-        if not waiting:
-            del link.open[correlation]
-        if header.api == "api_versions":
-            return self._versions(header, frame)
-        if noted or header.api in WITH_ADDRESSES or header.api in WITH_NAMES:
-            await self._meet(self._read(link, header, frame, noted=noted))
-        if header.api not in WITH_ADDRESSES:
+        if read.header.api == "api_versions":
+            return self._versions(read.header, frame)
+        await self._meet(read.nodes)
+        if read.header.api not in WITH_ADDRESSES:
             return frame
         places = {at: Address(link.host, front.here.port) for at, front in self._places.items()}
         return readdressed(frame, places)
-
-    def _read(self, link: _Link, header: RequestHeader, frame: bytes, *, noted: bool) -> dict[int, Address]:
-        """Take information from an answer, and record it if its request is recorded; returns the brokers in it."""
-        nodes: dict[int, Address] = {}
-        try:
-            entity: Any = read_response(header.api, header.api_version, frame)
-            if header.api in WITH_ADDRESSES:
-                nodes = addresses_in(entity)
-            if header.api in WITH_NAMES:
-                told = noted and header.api != "consumer_group_describe"
-                self._journal.learn(link.number, names_of(header.api, entity), told=told)
-            if noted and self._brings_something(link, header, entity):
-                self._journal.received(link.number, header, entity)
-        except MalformedFrame as odd:  # the client may still be able to use it
-            self._not_decoded("an answer", header, odd)
-            if noted:
-                self._note_undecoded(link, header, frame, odd)
-        return nodes
-
-    def _note_undecoded(self, link: _Link, header: RequestHeader, frame: bytes, odd: MalformedFrame) -> None:
-        if (held := link.held.pop(header.correlation_id, None)) is not None:
-            self._journal.fetches(link.number, header, {**held, "late": True})
-        kept = frame[:_KEPT_OF_FETCH] if header.api == FETCH else frame  # without its records, which are private
-        self._journal.received_undecoded(link.number, header, kept, odd)
-
-    def _brings_something(self, link: _Link, header: RequestHeader, entity: Any) -> bool:
-        """Whether the answer must be recorded; if so, a repeated Fetch is recorded before it."""
-        held = link.held.pop(header.correlation_id, None)
-        if held is None:
-            return True
-        if not says_something(self._journal.answered(entity)):
-            return False
-        self._journal.fetches(link.number, header, {**held, "late": True})
-        return True
 
     def _versions(self, header: RequestHeader, frame: bytes) -> bytes:
         if int.from_bytes(frame[4:6], "big", signed=True) == _UNSUPPORTED_VERSION:
@@ -381,10 +283,10 @@ class Proxy:
         try:
             frame, limited = with_readable_addresses(frame, header.api_version, several=len(self._fronts) > 1)
         except BadBytes as odd:
-            self._not_decoded("an answer", header, odd)
+            self._reader.not_decoded("an answer", header, odd)
             return frame
         for each in limited:
-            self._complain_once(_limit_words(each))
+            self._reader.complain_once(_limit_words(each))
         return frame
 
 

@@ -1,0 +1,1 @@
+"""Packet captures: from the packets of a file to a wire trace."""
