@@ -113,21 +113,47 @@ def test_segments_that_come_twice_or_in_another_order_change_nothing(
     assert said == []
 
 
-def test_a_lost_segment_costs_its_exchange_only(tmp_path: Path, exchange: tuple[Exchange, WireTrace]) -> None:
-    """The request is in the trace, and its answer is not; later answers of the connection are."""
-    frames, recorded = exchange
-    beats = [at for at, (number, side, _) in enumerate(frames) if (number, side) == (2, "server")]
+def test_a_message_is_there_when_its_last_byte_is(tmp_path: Path, exchange: tuple[Exchange, WireTrace]) -> None:
+    """The first segment of a request comes after the exchanges of another connection."""
+    frames, _ = exchange
+    beat, answer = [each for each in frames if each[0] == 2][:2]
     wire = Wire()
-    left: list[bytes] = []
     for number in (1, 2):
         wire.open(number)
-    for at, (number, side, data) in enumerate(frames):
-        segments = wire.segments(number, side, data)
-        (left if at == beats[1] else wire.packets).extend(segments)
+    first, *rest = wire.segments(2, "client", beat[2])
+    wire.packets += rest
+    for number, side, data in frames:
+        if number == 1:
+            wire.packets += wire.segments(number, side, data)
+    wire.packets += [first, *wire.segments(2, "server", answer[2])]
+    trace, _ = imported(tmp_path, pcap(wire.packets))
+    lines = exchanges(plain(trace))
+    assert [line["connection"] for line in lines[-2:]] == [2, 2]
+    assert {line["connection"] for line in lines[:-2]} == {1}
+
+
+@pytest.mark.parametrize("lost", [slice(0, 1), slice(1, 2), slice(None)])
+def test_a_lost_segment_costs_its_exchange_only(
+    tmp_path: Path, exchange: tuple[Exchange, WireTrace], lost: slice
+) -> None:
+    """The request is in the trace, and its answer is not; later answers of the connection are."""
+    frames, recorded = exchange
+    wire = Wire()
+    for number in (1, 2):
+        wire.open(number)
+    answers = 0
+    for number, side, data in frames:
+        answers += (number, side) == (2, "server")
+        second = (number, side, answers) == (2, "server", 2)
+        segments = wire.segments(number, side, data, 6 if second else 1000)
+        if second:
+            removed = len(segments[lost])
+            del segments[lost]
+            left = min(6 * removed, len(data))
+        wire.packets += segments
     trace, said = imported(tmp_path, pcap(wire.packets))
-    assert left
     (line,) = said
-    assert line.endswith(f": {len(frames[beats[1]][2])} bytes of the broker are not in the capture")
+    assert line.endswith(f": {left} bytes of the broker are not in the capture")
     received = [line for line in exchanges(plain(recorded)) if (line["type"], line["connection"]) == ("received", 2)]
     assert exchanges(plain(trace)) == [line for line in exchanges(plain(recorded)) if line != received[1]]
 

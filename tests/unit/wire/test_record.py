@@ -6,8 +6,9 @@ import asyncio
 import errno
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+import socket
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -238,16 +239,33 @@ def test_a_cluster_has_a_listener_for_each_broker(tmp_path: Path) -> None:
 
 
 def test_several_listeners_have_ports_in_a_row(tmp_path: Path) -> None:
+    """The second one's port is taken here."""
+
     async def run() -> None:
         async with FakeBroker() as one, FakeBroker() as two:
             one.cluster = {0: one, 1: two}
-            with pytest.raises(CannotRun, match=rf"cannot listen on {HOST}:{two.port} for the broker at"):
-                # the second listener's port is taken by the second broker
-                await record(
-                    Address(HOST, two.port - 1), Address(HOST, one.port), tmp_path / "t.jsonl", asyncio.Event()
-                )
+            with behind_a_free_port() as port, pytest.raises(CannotRun, match=rf"cannot listen on {HOST}:{port} for"):
+                await record(Address(HOST, port - 1), Address(HOST, one.port), tmp_path / "t.jsonl", asyncio.Event())
 
     asyncio.run(run())
+
+
+@contextmanager
+def behind_a_free_port() -> Iterator[int]:
+    """Take a port that comes after a free one."""
+    for _ in range(100):
+        with socket.socket() as taken, socket.socket() as before:
+            taken.bind((HOST, 0))
+            port = taken.getsockname()[1]
+            try:
+                before.bind((HOST, port - 1))
+            except OSError:
+                continue
+            before.close()
+            taken.listen()
+            yield port
+            return
+    raise AssertionError("no such port")
 
 
 def test_a_missing_broker_or_folder_is_reported(tmp_path: Path) -> None:
