@@ -55,7 +55,7 @@ FAULTS = [
     ("stays-fenced", "client.fence.1", "FENCED_INSTANCE_ID"),
     ("stays-fenced", "client.fence.2", "FENCED_INSTANCE_ID"),
     ("no-rejoin", "client.rejoin.2", "expected a JoinGroup, or a heartbeat with epoch 0"),
-    ("keeps-id", "client.rejoin.1", "JoinGroup with an empty member id"),
+    ("keeps-id", "client.session.1", "JoinGroup with an empty member id"),
     ("keeps-generation", "client.rejoin.3", "expected generation 2"),
     ("keeps-epoch", "client.rejoin.5", "expected a join with epoch 0"),
     ("no-heartbeats", "client.heartbeat.1", "sent no heartbeat for"),

@@ -47,7 +47,7 @@ _RECORDS: Final = 5
 @dataclass(frozen=True, slots=True)
 class ClientUnderTest:
     """The words of the command, the session timeout that members use, and how long a case waits for something that the
-    client must do; to close, it has half of that time."""
+    client must do; to close, it has half as much again, since a request may have to time out."""
 
     words: tuple[str, ...]
     session_ms: int = 6_000
@@ -245,11 +245,11 @@ class ClientRun:
     async def close(self) -> None:
         """Ask the client to close, and wait for its end. Raises ``Unkept`` if it does not end."""
         self.closing_s = time.monotonic()
-        self.closed = await self.process.close(self.patience_s / 2)
+        self.closed = await self.process.close(1.5 * self.patience_s)
         if not self.closed:
             raise Unkept(
                 self.name,
-                f"{self.name} was still running {self.patience_s / 2:g} s after SIGTERM",
+                f"{self.name} was still running {1.5 * self.patience_s:g} s after SIGTERM",
                 "that it closes and ends",
             )
 

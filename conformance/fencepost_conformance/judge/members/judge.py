@@ -35,6 +35,8 @@ _COMMIT: Final = 8
 #: a member that sends this many requests of one API within a second does not pause between them (``pace``)
 _TOO_MANY: Final = 50
 _SECOND_MS: Final = 1_000
+#: answers after which a member may not even join under its id; after UNKNOWN_MEMBER_ID to a Heartbeat it may try
+_FORGETS: Final = ("FENCED_INSTANCE_ID", "UNKNOWN_MEMBER_ID to JoinGroup")
 Member: TypeAlias = ClassicMember | ConsumerMember
 Body: TypeAlias = RequestBody | ConsumerGroupHeartbeatRequest
 
@@ -110,7 +112,7 @@ class Reading:
         self._uses(line, member)
         self.contact.pop(key, None)
         gone = member.removed
-        if gone is not None and gone.what != "ILLEGAL_GENERATION" and gone.binds(line.at_ms, line.connection):
+        if gone is not None and gone.what in _FORGETS and gone.binds(line.at_ms, line.connection):
             may = f"JoinGroup with an empty member id, or nothing: {gone.what} at {gone.at_ms} ms"
             yield self._breach("removed", number, line, member, sent, may)
         usable = member.usable
@@ -222,6 +224,8 @@ class Reading:
             self.contact[key] = at
         elif body.member_id and isinstance(member := self.members.get((body.group_id, body.member_id)), ClassicMember):
             self._told(member, answer.error_code, at, connection)
+            if answer.error_code is ErrorCode.UNKNOWN_MEMBER_ID:
+                member.removed = Since(at, connection, "UNKNOWN_MEMBER_ID to JoinGroup")
 
     def _answered(
         self, body: ConsumerGroupHeartbeatRequest, answer: ConsumerGroupHeartbeatResponse, at: int, connection: int

@@ -33,7 +33,7 @@ _TROUBLES: Final = (
     _Trouble("classic", "JoinGroup", "join_group", 1, _COORDINATOR, ("K-ERR-02", "K-ERR-03")),
     _Trouble("classic", "JoinGroup", "join_group", 2, (_MOVED, _REBALANCE), ("K-ERR-03", "K-ERR-06")),
     _Trouble("classic", "SyncGroup", "sync_group", 1, (_ABSENT, _MOVED, _REBALANCE), ("K-ERR-03", "K-ERR-06")),
-    _Trouble("classic", "Heartbeat", "heartbeat", 2, (*_COORDINATOR, _REBALANCE), ("K-ERR-02", "K-ERR-03", "K-ERR-06")),
+    _Trouble("classic", "Heartbeat", "heartbeat", 2, (_ABSENT, _MOVED, _REBALANCE), ("K-ERR-03", "K-ERR-06")),
     _Trouble("classic", "OffsetFetch", "offset_fetch", 1, (*_COORDINATOR, ErrorCode.UNSTABLE_OFFSET_COMMIT),
              ("K-OFF-01", "K-OFF-10", "K-OFF-11")),
     _Trouble("classic", "OffsetCommit", "offset_commit", 2, (*_COORDINATOR, _REBALANCE),
