@@ -72,6 +72,7 @@ def test_properties_are_added_to_a_configuration(capsys: pytest.CaptureFixture[s
     assert (status, row["violated"], len(row["steps"]) - 1) == (1, ["owners_are_members"], 15)
 
 
+@pytest.mark.tlc
 def test_tlc_explores_the_same_file() -> None:
     try:
         row = check_tlc(user_entry(EXAMPLES / "stalled.cfg", SPEC))
@@ -106,6 +107,7 @@ def test_a_mutant_may_be_assigned(tmp_path: Path) -> None:
     assert check_python(user_entry(path, SPEC)).violated == [name]
 
 
+@pytest.mark.tlc
 def test_a_module_beside_the_file_defines_more(tmp_path: Path) -> None:
     (tmp_path / "mine.tla").write_text(
         '---- MODULE mine ----\nEXTENDS MCClassicGroup\nMine == {"c1"}\nOne == <<"m7">>\n====\n'

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
-from ..tlc.values import Function, TlaValue, show
+from ..tlc.values import Function, TlaValue, is_field, show
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +90,5 @@ def _fields(value: TlaValue) -> dict[Any, TlaValue] | None:
     return None
 
 
-#: Functions on names, which TLA+ would also print as records.
-_NAMED: Final = frozenset({"b", "c", "h", "i", "k", "m", "p"})
-
-
 def _joined(path: str, key: Any) -> str:
-    is_field = isinstance(key, str) and key.isidentifier() and not (key[0] in _NAMED and key[1:].isdigit())
-    return f"{path}.{key}" if is_field else f"{path}[{show(key)}]"
+    return f"{path}.{key}" if is_field(key) else f"{path}[{show(key)}]"

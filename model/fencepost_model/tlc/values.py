@@ -154,3 +154,12 @@ def show(value: Any) -> str:
     if isinstance(value, frozenset):
         return f"{{{', '.join(sorted(map(show, value)))}}}"
     return str(value)
+
+
+#: The first letters of names of clients, members, partitions … ("c1"), which are arguments of functions.
+_NAMED: Final = frozenset({"b", "c", "h", "i", "k", "m", "p"})
+
+
+def is_field(key: Any) -> bool:
+    """Return whether the argument is a field of a record. TLC prints a function on strings and a record alike."""
+    return isinstance(key, str) and key.isidentifier() and not (key[0] in _NAMED and key[1:].isdigit())

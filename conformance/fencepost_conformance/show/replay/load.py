@@ -7,7 +7,9 @@ from pathlib import Path
 
 from fencepost.protocol.profiles import PROFILES
 
+from ...common import repository
 from ...common.errors import CannotRun
+from ...generate.counter_example import read_counter_example
 from ...generate.generator import Generated, generate
 from ...generate.plan import GroupProtocol
 from ...targets.core import Core
@@ -34,12 +36,17 @@ def load(
         return [Loaded(f"seed {what}", made, ())]
     path = Path(what)
     try:
-        found = [itf.read_itf(path)] if what.endswith(".itf.json") else list(read_traces(path))
+        found = [_itf(path)] if what.endswith(".itf.json") else list(read_traces(path))
     except OSError as reason:
         raise CannotRun(f"{what}: {reason.strerror}; give a seed (a number) or a file of traces") from None
     except itf.NotItf as wrong:
         raise CannotRun(str(wrong)) from None
     return [_run(what, trace) if isinstance(trace, EventTrace) else trace for trace in found]
+
+
+def _itf(path: Path) -> EventTrace:
+    """Return the trace of an ITF file, which may be a counter-example. Raises CannotRun, NotItf, OSError."""
+    return read_counter_example(path, repository.root() / "spec") or itf.read_itf(path)
 
 
 def _run(what: str, trace: EventTrace) -> Loaded:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any, Final
 
 from fencepost_model.system.changes import ABSENT, Change, Shown, all_changes, shown
 from fencepost_model.system.checking import Row
-from fencepost_model.tlc.values import Function, TlaValue
+from fencepost_model.tlc.itf import itf_state, itf_value
 
 from .page import page
 
@@ -46,29 +46,6 @@ def _change(change: Change) -> dict[str, Any]:
         **({} if change.old is ABSENT else {"old": itf_value(change.old)}),
         **({} if change.new is ABSENT else {"new": itf_value(change.new)}),
     }
-
-
-def itf_state(state: Mapping[str, TlaValue]) -> dict[str, Any]:
-    """Return a state in ITF."""
-    return {name: itf_value(value) for name, value in state.items()}
-
-
-def itf_value(value: Any) -> Any:
-    """Return a value in ITF, the JSON format of TLA+ traces."""
-    if isinstance(value, Function):
-        if all(isinstance(key, str) for key, _ in value) and _is_record(value):
-            return {key: itf_value(each) for key, each in sorted(value)}
-        return {"#map": [[itf_value(key), itf_value(each)] for key, each in sorted(value, key=repr)]}
-    if isinstance(value, frozenset):
-        return {"#set": [itf_value(each) for each in sorted(value, key=shown)]}
-    if isinstance(value, tuple):
-        return [itf_value(each) for each in value]
-    return value
-
-
-def _is_record(value: Function) -> bool:
-    """Return whether the function is a record: its keys are field names and not the names of clients or members."""
-    return any(len(key) > 2 for key, _ in value)
 
 
 def as_itf(row: Row) -> dict[str, Any]:
