@@ -1,9 +1,15 @@
 """Reconciliation: the member gets as close to its target as it can in this heartbeat (7.6).
 
-First the member loses partitions: it must revoke those that are not in its target, and until its list of owned
-partitions omits them, it stays at its epoch (UNREVOKED). Then it moves to the epoch of the target and takes the free
-partitions; for those that other members still hold it waits (UNRELEASED). No partition is given to two members, since
-it counts as held until the record of its holder says otherwise (M-REC-16, M-REC-17).
+First the member loses partitions, then it takes those that are free. No partition is given to two members, since it
+counts as held until the record of its holder says otherwise (M-REC-16, M-REC-17). The state of the member says what it
+waits for (M-MS-01…04):
+
+* UNREVOKED_PARTITIONS: it has to revoke partitions that are not in its target. It stays at its epoch until its list of
+  owned partitions omits them (M-REC-03, M-REC-04).
+* UNRELEASED_PARTITIONS: it is at the epoch of the target, and waits for partitions that other members still hold.
+* STABLE: it has all that it can have at its epoch. It changes again with a new target, or if it subscribes to less.
+* UNKNOWN: the log has a state that this release does not know. The member is fenced unless it says that it owns nothing
+  (M-REC-06, M-REC-07).
 """
 
 from __future__ import annotations

@@ -1,7 +1,21 @@
 """The target assignment: the partitions that each member should have (7.5).
 
-It is computed in the first request after a bump, at most once per assignment interval (M-TGT-08). Until then all
-members are reconciled to the old one.
+A group has one target, which an assignor has computed for one group epoch. It says where partitions go; the records of
+the members say where they are. Each member is brought to its part of the target in its own requests (``reconcile``).
+
+*When.* The first request that finds the target older than the group epoch computes a new one (M-TGT-01), at most once
+per assignment interval (M-TGT-08). Until then all members are reconciled to the old one. So one computation serves many
+members that join together.
+
+*The assignor.* Each member may vote for one, and most votes win (M-TGT-02).
+
+*Its input.* An assignor gets the topics and the last target of each member, not what the member owns (M-TGT-03). A
+static member that replaces another gets the target of its predecessor. If it had a target itself, that one is withheld:
+the assignor treats those partitions as owned (A-UHOM-08, M-STATIC-15). Kafka's assignors iterate over hash tables, and
+their result depends on that order. Where Fencepost cannot compute the order, it asks ``step.choices``.
+
+*Its output.* A record is written for each member whose target differs from the one in the log, and one for the epoch of
+the target (M-TGT-04). If the assignor fails, the request is rejected and nothing is written (M-HB-12).
 """
 
 from __future__ import annotations

@@ -1,7 +1,20 @@
 """A classic group replaces a consumer group whose last member of the consumer protocol has gone (9.5).
 
-Like Kafka, this changes memory and does not apply the records (X-DOWN-30): the new group is needed at once, since it
-begins a rebalance. If the append fails, the map of groups is restored (F-RT-08).
+*Two events do this.* The last members of the consumer protocol leave or are fenced (``by_departure``). Or the last one
+is static, and a member of the classic protocol joins with its instance id (``by_replacement``). In both cases the
+policy must allow it, and the members must fit into a classic group (X-DOWN-01, X-DOWN-20).
+
+*The new group* is Stable, and its generation is the group epoch (X-DOWN-03). Each member keeps as its assignment all
+partitions that it holds, also those that it has to revoke (X-DOWN-04). So nothing that it still consumes is given to
+another member before the next rebalance.
+
+*A rebalance* follows each departure, since the partitions of the members that left have no owner (X-DOWN-06). It
+follows a replacement only if a member lacks a part of its target, because a Stable classic group never tells a member
+that the part is free (X-DOWN-22). Otherwise the joiner is answered at once (X-DOWN-24).
+
+*The records* are the tombstones of the consumer group, then the record of the classic one (X-DOWN-02). Like Kafka, this
+changes memory and does not apply the records (X-DOWN-30): the new group is needed at once, since it begins a rebalance.
+If the append fails, the map of groups is restored (F-RT-08).
 """
 
 from __future__ import annotations
