@@ -67,13 +67,17 @@ Mapping(g, r) ==
 \* The epoch at which a replacement of m starts (M-STATIC-03).
 ReplacementEpoch(m) == 0
 
+\* The members without the one that is replaced: an instance id belongs to one member
+\* (M-STATIC-03, INV-KIP-14).
+WithoutReplaced(members, old) == Without(members, {old})
+
 \* A replacement is a copy of the old member under the new id, at epoch 0, with
 \* the old target (M-STATIC-03, M-STATIC-10).
 WithReplacement(g, r) ==
   LET old == g.instances[r.instanceId]
       copy == [g.members[old] EXCEPT !.epoch = ReplacementEpoch(g.members[old]),
                                      !.previousEpoch = 0]
-  IN [g EXCEPT !.members = Put(Without(@, {old}), r.memberId, copy),
+  IN [g EXCEPT !.members = Put(WithoutReplaced(@, old), r.memberId, copy),
                !.target = Put(Without(@, {old}), r.memberId, Stored(g, old)),
                !.instances = Mapping(g, r),
                !.sessionTimers = @ \ {old}]   \* it would find no member (M-TMR-09)

@@ -166,6 +166,13 @@ EveryInstanceMapsToItsMember ==
     /\ group.instances[i] \in Present
     /\ group.members[group.instances[i]].instanceId = i
 
+\* An instance id belongs to one member (INV-KIP-14).
+EveryInstanceBelongsToOneMember ==
+  \A m, n \in Present :
+    /\ group.members[m].instanceId # ""
+    /\ group.members[m].instanceId = group.members[n].instanceId
+    => m = n
+
 \* Whether a request of c, or a leave, ended or suspended the membership of m:
 \* its own, or that of a process with its instance id while m is away
 \* (M-LEAVE-02..05, M-STATIC-03).

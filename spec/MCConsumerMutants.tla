@@ -108,6 +108,9 @@ InstanceStaysMapped(g, id, n) ==
             !.rebalanceTimers = Without(@, {id}), !.sessionTimers = @ \ {id},
             !.groupEpoch = @ + 1, !.hashed = MetadataHash(Without(g.members, {id}), n)]
 
+\* For WithoutReplaced: a replaced member stays (M-STATIC-03).
+ReplacedConsumerStays(members, old) == members
+
 \* For WithTarget: no interval begins (M-TGT-08).
 NoIntervalBegins(g, T) ==
   [g EXCEPT !.target = T, !.assignmentEpoch = g.groupEpoch, !.blocked = FALSE]

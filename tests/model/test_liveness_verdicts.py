@@ -41,7 +41,7 @@ FAULTS: Final = {
 
 def verdicts(entry: Entry) -> tuple[bool, bool]:
     """Return whether the model and TLC find a counter-example. Both must be as the manifest says."""
-    model, tlc = check_python(entry), check_tlc(entry)
+    model, tlc = check_python(entry), check_tlc(entry, workers=2)
     assert (model.wrong, tlc.wrong) == ([], [])
     if not model.violated:
         assert model.states == tlc.states

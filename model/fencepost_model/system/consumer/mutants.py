@@ -230,6 +230,18 @@ def _instance_stays_mapped() -> Patches:
     return [(Coordinator, "_after", after)]
 
 
+def _replaced_consumer_stays() -> Patches:
+    """A replaced member stays (M-STATIC-03)."""
+    right = heartbeats.replace_member
+
+    def replace_member(t: GroupStep, old: Member, member_id: str) -> Found:
+        found = right(t, old, member_id)
+        t.records = [record for record in t.records if record.value is not None]
+        return found
+
+    return [(heartbeats, "replace_member", replace_member)]
+
+
 def _no_interval_begins() -> Patches:
     """No interval begins (M-TGT-08)."""
     right = GroupStep.write_target_epoch
@@ -304,6 +316,7 @@ CONSUMER_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
     "OlderEpochMayCommit <- RevokingMayAlwaysCommit": _revoking_may_always_commit,
     "ReplacementEpoch <- KeepsItsEpoch": _keeps_its_epoch,
     "WithoutMember <- InstanceStaysMapped": _instance_stays_mapped,
+    "WithoutReplaced <- ReplacedConsumerStays": _replaced_consumer_stays,
     "WithTarget <- NoIntervalBegins": _no_interval_begins,
     "Answer <- AnswerWithPreviousEpoch": _answer_with_previous_epoch,
     "Reconciled <- TargetReachedKeepsEpoch": _reconciles(_target_reached_keeps_epoch),

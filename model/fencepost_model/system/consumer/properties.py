@@ -190,6 +190,11 @@ def _has_its_target(hard: Hard, name: str, member: Member) -> bool:
     return has == target if member.state == "STABLE" else has <= target
 
 
+def _every_instance_belongs_to_one_member(hard: Hard) -> bool:
+    instances = [member.instance for _, member in hard.members if member.instance]
+    return len(instances) == len({*instances})
+
+
 def _every_instance_maps_to_its_member(hard: Hard) -> bool:
     members = dict(hard.members)
     return all(member in members and members[member].instance == instance for instance, member in hard.instances)
@@ -268,6 +273,9 @@ CATALOGUE: Final[dict[str, Property]] = {
         lambda _, __, member: (member.state == "UNREVOKED") == bool(member.revoking),
     ),
     # INV-KIP-14
+    "EveryInstanceBelongsToOneMember": _of_hard(
+        "EveryInstanceBelongsToOneMember", _every_instance_belongs_to_one_member
+    ),
     "EveryInstanceMapsToItsMember": _of_hard("EveryInstanceMapsToItsMember", _every_instance_maps_to_its_member),
     # M-TMR-01
     "EveryMemberHasASessionTimer": _of_group(
