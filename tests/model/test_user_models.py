@@ -276,8 +276,16 @@ def test_itf_has_each_state_and_the_loop(tmp_path: Path, capsys: pytest.CaptureF
     assert all(change["path"].replace('"', "&quot;") in page for step in row["steps"] for change in step["changes"])
 
 
-def test_an_itf_file_needs_one_counter_example(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["check", "EagerQuiet", "--json", "--itf", str(tmp_path / "x.itf.json")])
-    assert ended.value.code == 2
-    assert "an ITF file has one counter-example, but there are 0" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["EagerQuiet", "--itf", "{}/x.itf.json"], "an ITF file has one counter-example, but there are 0"),
+        (["EagerQuiet", "--html", "{}/none/x.html"], "none/x.html: No such file or directory"),
+    ],
+)
+def test_a_file_that_cannot_be_written_loses_no_result(
+    words: list[str], why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, result = checked(capsys, *(word.format(tmp_path) for word in words))
+    assert (status, result["counts"]["passed"]) == (2, 1)
+    assert why in result["error"]

@@ -75,7 +75,7 @@ def test_the_core_without_the_fault_does_not_take_the_steps(tmp_path: Path, caps
     ("change", "told"),
     [
         (lambda data: data["states"][3].update(idsUsed=7), "state 3 is not a successor of the state before it"),
-        (lambda data: data["#meta"]["fencepost"].update(configuration="Nobody"), "no configuration 'Nobody'"),
+        (lambda data: data["#meta"]["fencepost"].update(configuration="Unknown"), "no configuration 'Unknown'"),
     ],
 )
 def test_a_changed_file_is_one_line(change: Any, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

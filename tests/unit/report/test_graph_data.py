@@ -77,6 +77,18 @@ def test_the_page_is_served_on_loopback() -> None:
             process.terminate()
 
 
+def test_a_property_that_raises_is_told_and_the_page_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine, page = tmp_path / "mine.py", tmp_path / "graph.html"
+    mine.write_text("def p(group):\n    return group.nothing\n")
+    with pytest.raises(SystemExit) as ended:
+        main(["graph", "EagerQuiet", "--property", str(mine), "-o", str(page)])
+    assert ended.value.code == 2
+    assert f"property p raised: {mine}:2: AttributeError: no field 'nothing'" in capsys.readouterr().err
+    assert "EagerQuiet" in page.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("words", [["graph"], ["graph", "EagerQuiet", "--config", "x.cfg"]])
 def test_one_configuration_must_be_given(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -119,7 +119,7 @@ def check(  # noqa: PLR0917
         "graphs_compared": sum(row.compared for row in rows),
     }
     named = bool(configs or own)
-    write(rows, itf, html)
+    unwritten = write(rows, itf, html)
     result = Result(
         "check",
         Tally.of(verdict_of(row) for row in rows),
@@ -127,7 +127,7 @@ def check(  # noqa: PLR0917
         {"engine": engine.value, "configurations": [row_as_json(row, states=states) for row in rows]},
         things="configurations",
         unsettled=[unsettled(row) for row in rows if verdict_of(row) in (Verdict.UNDECIDED, Verdict.BROKEN)],
-        stopped=cut.reason(f"{len(rows)} of {counted(len(entries), 'configurations')} checked"),
+        stopped=cut.reason(f"{len(rows)} of {counted(len(entries), 'configurations')} checked") or unwritten,
     )
     if not as_json:
         explain(rows, named=named, states=states)
@@ -284,15 +284,20 @@ def explore_all(entries: list[Entry], explorer: Callable[..., Row], cores: int, 
             yield done.result()
 
 
-def write(rows: list[Row], itf: Path | None, html: Path | None) -> None:
-    """Write the counter-examples to these files. Raises CannotRun if an ITF file would have none or several."""
+def write(rows: list[Row], itf: Path | None, html: Path | None) -> str | None:
+    """Write the counter-examples to these files. Returns why a file could not be written, so that the command still
+    prints its result."""
     told = [row for row in rows if row.steps]
-    if html is not None:
-        html.write_text(as_html(told), encoding="utf-8")
-    if itf is not None:
-        if len(told) != 1:
-            raise CannotRun(f"{itf}: an ITF file has one counter-example, but there are {len(told)}")
-        itf.write_text(json.dumps(as_itf(told[0]), ensure_ascii=False, indent=1), encoding="utf-8")
+    try:
+        if html is not None:
+            html.write_text(as_html(told), encoding="utf-8")
+        if itf is not None:
+            if len(told) != 1:
+                return f"{itf}: an ITF file has one counter-example, but there are {len(told)}"
+            itf.write_text(json.dumps(as_itf(told[0]), ensure_ascii=False, indent=1), encoding="utf-8")
+    except OSError as reason:
+        return f"{reason.filename}: {reason.strerror}"
+    return None
 
 
 def explain(rows: list[Row], *, named: bool, states: bool) -> None:

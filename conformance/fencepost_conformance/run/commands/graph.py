@@ -71,6 +71,7 @@ def graph(  # noqa: PLR0917 — options of a command line
                 **({} if output is None else {"page": str(output)}),
             },
             done="served" if output is None else f"{output} written",
+            stopped="; ".join(explored.raised.values()) or None,  # the page has the states, and the path to the error
         ),
         as_json=as_json,
     )
