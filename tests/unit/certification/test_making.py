@@ -16,13 +16,14 @@ from fencepost.certification import examine
 from fencepost.certification.files import Layout
 from fencepost_conformance.cli import main
 from fencepost_conformance.judge.verdict import Verdict
-from fencepost_conformance.run.certify.making import Made
+from fencepost_conformance.run.certify.making import Made, run_pytest
 from fencepost_conformance.run.certify.making import tests_of as result_of_tests
 from fencepost_conformance.run.certify.plan import Planned
 from fencepost_conformance.run.commands import certify
-from fencepost_conformance.run.mainjob import Finding
+from fencepost_conformance.run.mainjob import Finding, Stage
 
-CHECKOUT = Layout.of_checkout(Path(__file__).parents[3])
+ROOT = Path(__file__).parents[3]
+CHECKOUT = Layout.of_checkout(ROOT)
 
 
 def run(monkeypatch: pytest.MonkeyPatch, file: Path, **verdicts: Verdict | None) -> tuple[Any, str, str]:
@@ -85,6 +86,18 @@ def test_a_check_that_cannot_run_is_a_missing_link(
     (missing,) = json.loads(file.read_text())["predicate"]["missing"]
     assert (missing["name"], missing["why"].startswith(why)) == ("specification-model", True)
     assert examine(CHECKOUT, file).status == 2
+
+
+def test_tests_of_a_certificate_run_and_count_what_they_record(tmp_path: Path) -> None:
+    """Under the settings of this project, in which each warning of pytest is an error."""
+    file = tmp_path / "test_some.py"
+    file.write_text("def test_it(record_property):\n    record_property('kills', 7)\n")
+    found = run_pytest(Stage("some", (str(file), "-c", str(ROOT / "pyproject.toml"))), tmp_path)
+    assert (found.verdict, found.result["counts"]["kills"]) == (Verdict.PASSED, 7), found.result
+    file.write_text("def test_it():\n    assert 1 == 2\n")
+    found = run_pytest(Stage("some", (str(file),)), tmp_path)
+    assert (found.verdict, found.result["error"]) == (Verdict.FAILED, "test_it: assert 1 == 2")
+    assert run_pytest(Stage("some", (str(tmp_path / "none.py"),)), tmp_path).verdict is Verdict.UNDECIDED
 
 
 def test_the_counts_of_tests_have_their_properties() -> None:

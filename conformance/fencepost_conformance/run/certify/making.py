@@ -81,7 +81,9 @@ def run_pytest(stage: Stage, root: Path) -> Finding:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch, "junit.xml")
-        words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml", str(report)]
+        # of the two forms of the report only xunit1 has the properties of a test
+        words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "junit_family=xunit1"]
+        words += ["--junitxml", str(report)]
         with subprocess.Popen([*words, *stage.words], cwd=root, stdout=subprocess.PIPE, text=True) as command:
             with interruptible() as cut:
                 said, _ = command.communicate()
