@@ -140,8 +140,13 @@ class ClientRun:
         raise Unkept(self.name, f"{self.name} exited with status {status}{words}", expected)
 
     def assignment(self) -> set[int] | None:
-        """Return the partitions of the last assignment that the coordinator sent; None if it has sent none."""
+        """Return the partitions of the last assignment that the coordinator sent; None if it has sent none since the
+        last request to join."""
         for line in reversed(self._known()):
+            if isinstance(line, SentLine) and (
+                NAMES.get(line.api_key) == "JoinGroup" or line.body.get("member_epoch") == 0
+            ):
+                return None
             if isinstance(line, ReceivedLine) and NAMES.get(line.api_key) in _ASSIGNING:
                 match wire_response(line):
                     case SyncGroupResponse(error_code=ErrorCode.NONE, assignment=data):
@@ -294,6 +299,7 @@ class Stage:
         self._open = AsyncExitStack()
         self._address: Address | None = None
         self._partitions = 0
+        self._began_s = 0.0
         self.settings = Settings()
 
     async def __aenter__(self) -> Self:
@@ -329,7 +335,13 @@ class Stage:
         )
         ready = await self._open.enter_async_context(_served(setup))
         self._address, self._partitions = Address("127.0.0.1", ready.listen.port), partitions
+        self._began_s = time.monotonic()
         await self._produce(partitions)
+
+    def require_before(self, ms: int) -> None:
+        """Raise ``NotReached`` if trouble that comes at this time after the broker's start has begun already."""
+        if time.monotonic() - self._began_s > ms / 1000:
+            raise NotReached(f"the client took longer than {ms / 1000:g} s to join, read and commit")
 
     async def works(self, run: ClientRun) -> None:
         """Write more records, and wait until the client commits them."""

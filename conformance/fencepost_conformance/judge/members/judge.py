@@ -224,7 +224,8 @@ class Reading:
             self.contact[key] = at
         elif body.member_id and isinstance(member := self.members.get((body.group_id, body.member_id)), ClassicMember):
             self._told(member, answer.error_code, at, connection)
-            if answer.error_code is ErrorCode.UNKNOWN_MEMBER_ID:
+            known = member.removed is not None and member.removed.what in _FORGETS
+            if answer.error_code is ErrorCode.UNKNOWN_MEMBER_ID and not known:
                 member.removed = Since(at, connection, "UNKNOWN_MEMBER_ID to JoinGroup")
 
     def _answered(

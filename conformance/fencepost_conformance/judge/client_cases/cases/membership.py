@@ -185,12 +185,13 @@ async def the_session_of_a_consumer_member_ends(stage: Stage) -> None:
 
 async def _expired(stage: Stage, protocol: str) -> None:
     kio = _HEARTBEAT_OF[protocol]
-    begin = round(1000 * stage.session_s) + 3_000
+    begin = round(1500 * stage.session_s) + 4_000
     until = begin + round(1000 * stage.session_s) + 2_000
     trouble = Fault(do="error", api=kio, after_ms=begin, until_ms=until, code="COORDINATOR_NOT_AVAILABLE")
     await stage.broker(trouble)
     client = await stage.start(protocol=protocol)
     await client.settled()
+    stage.require_before(begin)
     before = len(client.joins())
     await client.until(lambda: len(client.joins()) > before, "a member that joins again when its session has ended")
     await client.assigned(4)
