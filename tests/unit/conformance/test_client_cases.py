@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -183,3 +185,16 @@ def test_each_case_is_in_the_docs_and_the_families_are() -> None:
     families = {case.family for case in CLIENT_CASES.values()}
     assert {family for family in families if f"`{family}`" not in docs} == set()
     assert f"{len(CLIENT_CASES)} cases" in docs
+
+
+@pytest.mark.all
+@pytest.mark.parametrize(("fault", "status"), [("", 0), ("no-leave", 1), ("hangs", 2)])
+def test_the_command_ends_with_the_status_of_its_cases(fault: str, status: int, tmp_path: Path) -> None:
+    command = " ".join(client(fault).words)
+    words = ["conform", "--client", command, "--case", "client.join.1", "--json", "--junit", str(tmp_path / "j.xml")]
+    run = [sys.executable, "-m", "fencepost_conformance.cli", *words]
+    ended = subprocess.run(run, capture_output=True, text=True, timeout=120, check=False)
+    assert ended.returncode == status, ended.stderr
+    (case,) = json.loads(ended.stdout)["cases"]
+    assert case["ending"] == {0: "passed", 1: "failed", 2: "not reached"}[status]
+    assert 'name="client.join.1"' in (tmp_path / "j.xml").read_text()

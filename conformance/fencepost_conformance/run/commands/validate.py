@@ -70,7 +70,7 @@ def validate(  # noqa: PLR0917
             "traces": len(verdicts),
             "events": events,
             "events_per_second": round(events / seconds) if seconds else 0,
-            "client_breaches": sum(len(verdict.breaches) for verdict in verdicts),
+            "broken_promises": sum(len(verdict.breaches) for verdict in verdicts),
         },
         details={"verdicts": [verdict.as_json() for verdict in verdicts]},
         unsettled=[unsettled(verdict) for verdict in verdicts if verdict.outcome in ("undecided", "broken")],
