@@ -276,6 +276,12 @@ def test_a_missing_broker_or_folder_is_reported(tmp_path: Path) -> None:
                 await record(Address(HOST, 0), here, tmp_path / "no" / "t.jsonl", asyncio.Event())
             with pytest.raises(CannotRun, match="cannot listen on"):
                 await record(here, here, tmp_path / "t.jsonl", asyncio.Event())
+            assert not (tmp_path / "t.jsonl").exists()
+            null = tmp_path / "null"
+            null.symlink_to(os.devnull)
+            with pytest.raises(CannotRun, match="cannot listen on"):
+                await record(here, here, null, asyncio.Event(), replace=True)
+            assert null.is_symlink(), "only a file that the recorder made is removed, never a device"
         with pytest.raises(CannotRun, match="no broker at"):
             await record(Address(HOST, 0), here, tmp_path / "t.jsonl", asyncio.Event())
 

@@ -104,8 +104,8 @@ def certify(  # noqa: PLR0917 — options of a command line
                 result.details["signature"] = str(sign(target, sign_with))
             except CannotSign as reason:
                 raise CannotRun(f"{target} was written without a signature: {reason}") from None
-    elif "failed" in verdicts:
-        target.unlink(missing_ok=True)  # an older certificate of these files would be false
+    elif "failed" in verdicts and target.is_file():  # a device must stay
+        target.unlink()  # an older certificate of these files would be false
     finish(result, as_json=as_json, table=None if as_json else table_of(done, result.details.get("certificate")))
 
 

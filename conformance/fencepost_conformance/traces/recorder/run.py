@@ -100,7 +100,8 @@ async def record(
         await proxy.stop()
         output.close()
     if trouble is not None and not journal.events:
-        output.path.unlink()
+        if output.path.is_file():  # a device, such as the null device, must stay
+            output.path.unlink()
         raise CannotRun(trouble)
     if trouble is not None:
         raise CannotRun(f"{trouble}; the recording up to then ({counted(journal.events, 'events')}) is in {path}")
