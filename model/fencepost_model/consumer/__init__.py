@@ -2,9 +2,9 @@
 
 from .group import ConsumerGroupModel, Successor
 from .group_step import Environment
+from .handle import Step
 from .oracle import CanonicalOracle, Oracle
 from .state import ConsumerGroup, ConsumerHeartbeat, Expire, Image, Member, Resolution, Resolve, Timer
-from .steps import Step
 
 __all__ = [
     "CanonicalOracle",

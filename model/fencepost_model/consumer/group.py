@@ -16,8 +16,8 @@ from fencepost.protocol.settings import Settings
 
 from ..classic.choice import Chooser, every
 from .group_step import Environment, GroupStep, StepContext
+from .handle import Step, run_step
 from .state import ConsumerGroup, Resolution, Timer
-from .steps import Step, run_step
 
 
 class Successor(NamedTuple):

@@ -17,9 +17,9 @@ from ..machines import C_STABLE
 from .derive import subscription, votes
 from .group import ConsumerGroupModel, Successor
 from .group_step import Environment
+from .handle import Step
 from .rows import target_rows, without_epochs
 from .state import SESSION, ConsumerGroup, ConsumerHeartbeat, Expire, Image, Member, Resolution, Resolve
-from .steps import Step
 from .target import GroupSpec, MemberSpec, valid
 
 #: Rounds of heartbeats of all members after which a group without outside changes must have settled.

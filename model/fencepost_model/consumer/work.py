@@ -32,10 +32,10 @@ from ..machines import EMPTY
 from ..mixed.upgrade import answer_parked_requests, may_upgrade, upgrade
 from .derive import group_topics
 from .group_step import Environment, GroupStep, StepContext
+from .handle import answer_heartbeat, run_step
 from .observe import ObservedOracle
 from .refusal import Refused
 from .state import JOIN, REBALANCE, SESSION, ConsumerGroup, ConsumerHeartbeat, Expire, Image, Resolution, Resolve
-from .steps import answer_heartbeat, run_step
 
 
 class ConsumerState(NamedTuple):

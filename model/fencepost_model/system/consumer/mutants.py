@@ -11,9 +11,9 @@ from fencepost.protocol.events import Topic
 
 from ... import machines
 from ...consumer import ConsumerHeartbeat, Member, Successor
+from ...consumer import handle as machine
 from ...consumer import heartbeat as heartbeats
 from ...consumer import leave as leaving
-from ...consumer import steps as machine
 from ...consumer.found import Found
 from ...consumer.group_step import GroupStep
 from ...consumer.reconcile import Context, Goal, reconcile

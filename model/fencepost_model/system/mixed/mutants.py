@@ -13,8 +13,8 @@ from fencepost.protocol.records import GroupMetadataValue
 from fencepost.protocol.settings import MigrationPolicy
 
 from ...classic.draft import Draft
+from ...consumer import handle as machine
 from ...consumer import leave as leaving
-from ...consumer import steps as machine
 from ...consumer import work as working
 from ...consumer.group_step import GroupStep
 from ...consumer.state import SYNC, ConsumerGroup, Member, Partition
