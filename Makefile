@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 STAMP := $(VENV)/.installed
 
-.PHONY: help install run test test-all check compiled coverage bench clean
+.PHONY: help install run test test-all check compiled coverage bench matrix clean
 
 help:
 	@echo "make install   create $(VENV) with the fencepost command and everything that the suite needs"
@@ -17,6 +17,7 @@ help:
 	@echo "make compiled  coordinator, codec and server compiled by mypyc, in out/compiled"
 	@echo "make coverage  the lines of the core that no unit test runs"
 	@echo "make bench     measure the cost table again"
+	@echo "make matrix    play the named cases on each broker and client that is installed; writes docs/matrix.md"
 
 install: $(STAMP)
 
@@ -64,6 +65,9 @@ coverage: install
 
 bench: install
 	$(BIN)/fencepost bench
+
+matrix: install
+	$(BIN)/python -m fencepost_conformance.run.matrix
 
 clean:
 	rm -rf $(VENV) out build *.egg-info .coverage

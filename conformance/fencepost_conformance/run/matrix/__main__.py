@@ -1,0 +1,62 @@
+"""``make matrix``: play the named cases on every broker and with every client that is installed."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+from ...common import repository
+from .clients import environment, peers_folder, read_clients
+from .pages import PAGE, html, markdown
+from .results import row_of
+from .subjects import Subject, brokers, of_client
+
+_LIMIT_S: Final = 3600
+
+
+def play(subject: Subject, folder: Path) -> None:
+    """Run ``fencepost conform`` for a row; the folder gets its results and its output."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "cases.json").unlink(missing_ok=True)
+    traces = ("--traces", "0") if subject.kind == "broker" else ()
+    command = [sys.executable, "-m", "fencepost_conformance.cli", "conform", *subject.arguments, *traces]
+    with (folder / "stdout").open("w") as told, (folder / "stderr").open("w") as errors:
+        try:
+            subprocess.run(
+                [*command, "--output", str(folder), "--json"],
+                stdout=told, stderr=errors, env=environment(), timeout=_LIMIT_S, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            errors.write(f"it did not end within {_LIMIT_S} s\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make matrix", description=__doc__)
+    parser.add_argument("--only", action="append", help="play this row only; may be repeated (a key of --list)")
+    parser.add_argument("--list", action="store_true", help="list the rows, and what they lack")
+    parser.add_argument("--write", action="store_true", help="play nothing: write the pages from the last results")
+    parser.add_argument("--results", type=Path, default=Path("out") / "matrix", help="the folder of the results")
+    given = parser.parse_args()
+    subjects = [*brokers(), *map(of_client, read_clients(peers_folder()))]
+    if unknown := {*(given.only or ())} - {each.key for each in subjects}:
+        parser.error(f"no such row: {', '.join(sorted(unknown))}")
+    for subject in subjects:
+        if given.list:
+            print(f"{subject.key}: {subject.lacking or subject.version}")
+        elif not given.write and not subject.lacking and subject.key in (given.only or [subject.key]):
+            print(f"playing the cases: {subject.name} {subject.version}", flush=True)
+            play(subject, given.results / subject.key)
+    if given.list:
+        return
+    rows = [row_of(subject, given.results / subject.key) for subject in subjects]
+    docs = repository.root() / "docs"
+    (docs / "matrix.md").write_text(markdown(rows), encoding="utf-8")
+    (docs / PAGE).write_text(html(rows), encoding="utf-8")
+    print(f"wrote {docs / 'matrix.md'} and {docs / PAGE}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,104 @@
+"""The matrix as Markdown, and as a self-contained page with an exchange for each cell that failed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import Any, Final
+
+from ...show.report.page import page
+from .results import NOT_SUPPORTED, PASSED, Row, columns
+
+PAGE: Final = "matrix.html"
+_TITLES: Final = {"broker": "Brokers", "client": "Clients"}
+#: What a cell names, beside the cases that passed.
+_NAMED: Final = ("failed", "not reached", "known fault", NOT_SUPPORTED)
+_INTRODUCTION: Final = """\
+`make matrix` plays the named cases on each broker and with each client that is installed, and writes this page. A cell
+has the number of cases that passed, and the number of the others by their [ending](cases.md#how-a-case-ends). A cell
+with failures links to the shortest exchange that failed. [peers.md](peers.md) tells what the failures of brokers are.
+The failures of clients have not been examined yet: they may also be faults of the cases or of the drivers.
+"""
+
+
+def _cell(counts: Counter[str]) -> tuple[str, str]:
+    """The number of cases that passed, and the others."""
+    others = ", ".join(f"{counts[each]} {each}" for each in _NAMED if counts[each])
+    return str(counts[PASSED]), others
+
+
+def anchor(row: Row, family: str) -> str:
+    return f"{row.subject.key}-{family}"
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    """Return the page of the documentation."""
+    parts = ["# Matrix", "", _INTRODUCTION.rstrip()]
+    for kind, title in _TITLES.items():
+        of_kind = [row for row in rows if row.subject.kind == kind]
+        ran = [row for row in of_kind if row.cases]
+        families = columns(ran)
+        parts += ["", f"## {title}"]
+        if ran:
+            parts += ["", f"| {kind} | version | date | {' | '.join(families)} |", "|---" * (3 + len(families)) + "|"]
+        for row in ran:
+            counted = row.families()
+            cells = [_linked(row, name, counted.get(name, Counter())) for name in families]
+            parts.append(f"| {row.subject.name} | {row.subject.version} | {row.date} | {' | '.join(cells)} |")
+        absent = [
+            f"- {row.subject.name} {row.subject.version}".rstrip() + f": {row.why}" for row in of_kind if not row.cases
+        ]
+        parts += ["", "Not in this table:", "", *absent] if absent else []
+    return "\n".join(parts) + "\n"
+
+
+def _linked(row: Row, family: str, counts: Counter[str]) -> str:
+    if not counts:
+        return ""
+    passed, others = _cell(counts)
+    if row.shortest(family) is not None:
+        others = f"[{others}]({PAGE}#{anchor(row, family)})"
+    return f"{passed}; {others}" if others else passed
+
+
+def html(rows: Sequence[Row]) -> str:
+    """Return the self-contained page."""
+    parts: list[str] = []
+    for kind, title in _TITLES.items():
+        ran = [row for row in rows if row.subject.kind == kind and row.cases]
+        families = columns(ran)
+        if ran:
+            parts.append(f"<h2>{title}</h2><table>{''.join(_html_rows(kind, ran, families))}</table>")
+    parts += [f"<p>Not run: {escape(row.subject.name)}: {escape(row.why)}</p>" for row in rows if not row.cases]
+    parts.append("<h2>Shortest exchange of each cell that failed</h2>")
+    for row in rows:
+        for name in row.families():
+            if (case := row.shortest(name)) is not None:
+                parts += _failure(row, name, case)
+    return page("Fencepost: matrix of brokers and clients", "\n".join(parts))
+
+
+def _html_rows(kind: str, ran: Sequence[Row], families: Sequence[str]) -> Iterator[str]:
+    cells: Callable[[Iterable[str]], str] = lambda texts: "".join(f"<th>{escape(each)}</th>" for each in texts)  # noqa: E731
+    yield f"<tr>{cells([kind, 'version', 'date', *families])}</tr>"
+    for row in ran:
+        counted = row.families()
+        told = []
+        for name in families:
+            counts = counted.get(name, Counter())
+            passed, others = _cell(counts) if counts else ("", "")
+            if row.shortest(name) is not None:
+                others = f'<a href="#{escape(anchor(row, name))}">{escape(others)}</a>'
+            told.append(f"<td>{passed}{'; ' if others else ''}{others}</td>")
+        subject = row.subject
+        head = "".join(f"<td>{escape(each)}</td>" for each in (subject.name, subject.version, row.date))
+        yield f"<tr>{head}{''.join(told)}</tr>"
+
+
+def _failure(row: Row, family: str, case: Mapping[str, Any]) -> Iterator[str]:
+    yield f'<h3 id="{escape(anchor(row, family))}">{escape(row.subject.name)}: {escape(case["case"])}</h3>'
+    yield f"<p>{escape(case['text'])}</p><p><b>{escape(case['why'])}</b> ({escape(', '.join(case['rules']))})</p>"
+    told = "\n".join(json.dumps(each, ensure_ascii=False) for each in case["exchanges"])
+    yield f"<pre>{escape(told)}</pre>"

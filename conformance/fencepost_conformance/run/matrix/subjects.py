@@ -1,0 +1,53 @@
+"""The brokers and clients of the matrix, and the arguments of ``fencepost conform`` for each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from ...targets.jvm.releases import RELEASES
+from .clients import Client, installed
+
+#: a release without a profile of its own, and the cases that it can play
+OLD: Final = ("3.9.2", ("--profile", "kafka-4.0", "--family", "classic"))
+_KFAKE: Final = re.compile(r"github\.com/twmb/franz-go/pkg/kfake (\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A row. ``key``: its folder. ``arguments``: of ``fencepost conform``. ``lacking``: why it cannot run, or empty."""
+
+    key: str
+    kind: str  #: broker or client
+    name: str
+    version: str
+    arguments: tuple[str, ...]
+    lacking: str = ""
+
+
+def brokers() -> Iterator[Subject]:
+    """Brokers that ``fencepost conform`` starts itself."""
+    release, old = OLD
+    yield Subject(f"kafka-{release}", "broker", "Apache Kafka", release, (f"broker:{release}", *old))
+    for release in RELEASES:
+        yield Subject(f"kafka-{release}", "broker", "Apache Kafka", release, (f"broker:{release}",))
+    yield Subject("kfake", "broker", "kfake (franz-go)", _kfake_version(), ("kfake",))
+    yield Subject("serve", "broker", "fencepost serve", version("fencepost"), ("serve",))
+
+
+def _kfake_version() -> str:
+    module = Path(__file__).parents[1] / "bench" / "go" / "kfake" / "go.mod"
+    found = _KFAKE.search(module.read_text(encoding="utf-8"))
+    return "" if found is None else found[1]
+
+
+def of_client(client: Client) -> Subject:
+    """The row of a client, which may not be installed."""
+    here = installed(client)
+    command = " ".join([*client.command, "--bootstrap {bootstrap} --group {group} --topic {topic}"])
+    name = f"{client.name} ({client.language})"
+    return Subject(client.name, "client", name, here.version, ("--client", command), here.reason)
