@@ -91,7 +91,7 @@ async def produce(call: Call, request: ProduceRequest) -> Values | None:
                 assert topic is not None
                 batch = _the_batch(each.records)
                 if batch.transactional:  # a newer client's batch adds its partition even if it is rejected below
-                    log.verify(batch, from_zero=call.version >= _IMPLICIT_SINCE)
+                    log.verify(batch, bumps=call.version >= _IMPLICIT_SINCE)
                     await _in_transaction(call, topic.name, log, batch, transactional_id)
                 if acks not in (-1, 0, 1):
                     raise Refused(Code.invalid_required_acks, "")

@@ -96,11 +96,10 @@ class PartitionLog:
         self._put(put, committed=None)
         return put, True
 
-    def verify(self, batch: Batch, *, from_zero: bool) -> None:
+    def verify(self, batch: Batch, *, bumps: bool) -> None:
         """Note a transactional batch that must be verified by the transaction coordinator, because its transaction is
         not open in this partition (KIP-890). If the coordinator rejects the batch, the log rejects later batches of the
-        producer until it accepts this one or the transaction ends. ``from_zero``: a producer without batches must begin
-        with sequence number 0. Raises ``Refused`` if the producer has written in a later epoch."""
+        producer until it accepts this one or the transaction ends. ``bumps``: as in ``LookedUp``. Raises ``Refused`` if the producer has written in a later epoch."""
         if self._now.producers.epoch(batch.producer_id) != -1:
             self._now.producers.check_epoch(batch)
         if self._now.ongoing(batch.producer_id, batch.producer_epoch):
@@ -108,9 +107,9 @@ class PartitionLog:
         epoch, sequence = batch.producer_epoch, batch.base_sequence
         found = self._looked_up.get(batch.producer_id)
         if found is None:
-            found = LookedUp(epoch, sequence, from_zero)
+            found = LookedUp(epoch, sequence, bumps)
         elif epoch > found.epoch or (epoch == found.epoch and sequence < found.lowest):
-            found = LookedUp(epoch, sequence, found.from_zero)
+            found = LookedUp(epoch, sequence, found.bumps)
         self._looked_up[batch.producer_id] = found
         if len(self._looked_up) > MOST:
             del self._looked_up[next(iter(self._looked_up))]
@@ -128,7 +127,13 @@ class PartitionLog:
         self.end = put.last + 1
         self._now.wrote(put, committed=committed)
         if put.transactional:
-            self._looked_up.pop(put.producer_id, None)
+            self._accepted(put)
+
+    def _accepted(self, put: Batch) -> None:
+        """Forget what the transaction coordinator was asked, unless the marker is that of an earlier transaction."""
+        found = self._looked_up.get(put.producer_id)
+        if found is not None and not (found.bumps and put.control and put.producer_epoch == found.epoch):
+            del self._looked_up[put.producer_id]
 
     def restore(self, put: Batch, *, committed: bool | None) -> None:
         """Add a batch from the store at a start. ``committed``: whether a marker commits its transaction."""

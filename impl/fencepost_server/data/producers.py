@@ -72,11 +72,12 @@ class ProducerState:
 @dataclass(frozen=True, slots=True)
 class LookedUp:
     """The lowest sequence number, in one epoch, of a producer's batches that the transaction coordinator was asked
-    about. ``from_zero``: a producer without batches must begin with sequence number 0."""
+    about. ``bumps``: the end of the transaction bumps the epoch (KIP-890). So a producer without batches must begin
+    with sequence number 0, and a marker of this epoch belongs to an earlier transaction."""
 
     epoch: int
     lowest: int
-    from_zero: bool
+    bumps: bool
 
 
 class Producers:
@@ -130,7 +131,7 @@ class Producers:
         """Raise ``Refused`` for a gap in the sequence numbers."""
         first = batch.base_sequence
         if looked_up is not None:
-            if looked_up.from_zero and first != 0 and (known is None or not known.written):
+            if looked_up.bumps and first != 0 and (known is None or not known.written):
                 raise _out_of_order(f"a new producer must begin with sequence number 0 (got {first})")
             if first > looked_up.lowest:
                 raise _out_of_order(f"sequence number {first} follows the rejected {looked_up.lowest}")

@@ -126,7 +126,8 @@ class Model:
 
     - ``entries``: the log, of which ``durable`` entries are below the high watermark.
     - ``history``: everything that producers wrote, including deleted entries, until a restart without any entry.
-    - ``verifications``: by producer, until one of its transactional batches or markers is in the log.
+    - ``verifications``: by producer, until one of its transactional batches or markers is in the log; but if it bumps
+      the epoch, a marker of its epoch belongs to an earlier transaction.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -204,8 +205,11 @@ class Model:
         placed = replace(entry, base=self.end, last=self.end + entry.last - entry.base, leader_epoch=self.leader_epoch)
         self.entries.append(placed)
         self.history.append(placed)
-        if entry.transactional:
-            self.verifications.pop(entry.producer, None)
+        made = self.verifications.get(entry.producer)
+        if entry.transactional and made is not None:
+            earlier = made.bumps and entry.committed is not None and entry.epoch == made.epoch
+            if not earlier:
+                del self.verifications[entry.producer]
 
     def retract(self) -> None:
         gone = len(self.entries) - self.durable
