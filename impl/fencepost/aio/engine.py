@@ -341,7 +341,12 @@ class Engine:
         self._flying.add(led.partition)
         self.counts.appends += 1
         self.counts.records += len(outcome.written)
-        done.add_done_callback(lambda _: self._landed(led))
+        if len(led.flights) == 1:
+            self._await_first(led)
+
+    def _await_first(self, led: Led) -> None:
+        """Wait for the first append under way. Those that finish in the same turn are settled with it."""
+        led.flights[0].done.add_done_callback(lambda _: self._landed(led))
 
     def _landed(self, led: Led) -> None:
         """An append has finished: settle it together with those that finish in the same turn of the loop."""
@@ -370,6 +375,8 @@ class Engine:
             end = led.flights.popleft().end
         if end is not None:
             self._careful.discard(led.partition)
+            if led.flights:
+                self._await_first(led)
         failed = led.flights[0] if led.flights and led.flights[0].done.done() else None
         failure = None if failed is None else failed.done.exception()
         if isinstance(failure, AppendError) and self._newest(led, led.flights[0]):
