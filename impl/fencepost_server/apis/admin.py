@@ -129,6 +129,8 @@ async def _create(call: Call, row: NewTopic, *, validate_only: bool) -> Topic | 
             words = f"the replica must be node {node.options.node_id}, the only one"
             raise Refused(Code.invalid_replica_assignment, words)
     elif row.replication_factor not in (-1, 1):
+        if row.replication_factor > 1:  # Kafka finds that there are too few brokers when it places the replicas
+            node.topics.check(str(row.name), partitions)
         raise Refused(
             Code.invalid_replication_factor,
             f"replication factor must be 1, since there is one node (got {row.replication_factor})",

@@ -122,7 +122,7 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
     if all(_fault(call, topic, each.partition_index) for topic in body.topics for each in topic.partitions):
         raise _refused(call, body, Code.none)
     if not body.group_id:
-        return  # the coordinator rejects the empty group id
+        raise _refused(call, body, Code.invalid_group_id)
     try:
         if not body.transactional_id:
             raise Refused(Code.invalid_request, "the transactional id is empty")

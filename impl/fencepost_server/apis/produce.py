@@ -74,13 +74,13 @@ async def produce(call: Call, request: ProduceRequest) -> Values | None:
         refused = Code.transactional_id_authorization_failed
     elif len({(batch.producer_id, batch.producer_epoch) for batch, there in found if there}) > 1:
         refused = Code.invalid_producer_id_mapping
-    answers: list[tuple[_Named, list[_Produced]]] = []
+    answers: dict[str | bytes, list[_Produced]] = {}  #: by topic; as in Kafka, rows of one topic are one
     written: list[tuple[PartitionLog, int]] = []
     known: list[tuple[PartitionLog, int, _Produced]] = []
     changes: list[Change] = []
     for row in request.topic_data:
         topic, named = _topic_of(call, row, by_id=by_id)
-        partitions: list[_Produced] = []
+        partitions = answers.setdefault(named.get("topic_id") or named.get("name", ""), [])
         for each in row.partition_data:
             index = int(each.index)
             answer: _Produced = {"index": index, "base_offset": -1}
@@ -112,8 +112,6 @@ async def produce(call: Call, request: ProduceRequest) -> Values | None:
                 if reason.start is not None:
                     answer["log_start_offset"] = reason.start
             partitions.append(answer)
-        if partitions:
-            answers.append((named, partitions))
     try:
         if changes:
             await call.node.store.write(changes)
@@ -121,7 +119,7 @@ async def produce(call: Call, request: ProduceRequest) -> Values | None:
         _log.error("batches of %s rejected: %s", call.header.client_id, reason)
         fenced = isinstance(reason, FencedEpoch)
         call.node.retract([log for log, _ in written])
-        for _, partitions in answers:
+        for partitions in answers.values():
             for answer in partitions:
                 if "error_code" not in answer:
                     code = Code.not_leader_or_follower if fenced else Code.kafka_storage_error
@@ -133,10 +131,12 @@ async def produce(call: Call, request: ProduceRequest) -> Values | None:
         if not await durably(log, last):
             answer.update({"error_code": Code.kafka_storage_error, "base_offset": -1})
     if acks == _NO_ACKS:
-        if any(answer.get("error_code") for _, partitions in answers for answer in partitions):
+        if any(answer.get("error_code") for partitions in answers.values() for answer in partitions):
             raise MalformedFrame("a batch sent with acks=0 was rejected; closing the connection tells the producer")
         return None
-    return {"responses": [{**named, "partition_responses": partitions} for named, partitions in answers]}
+    field = "topic_id" if by_id else "name"
+    rows = [{field: topic, "partition_responses": partitions} for topic, partitions in answers.items() if partitions]
+    return {"responses": rows}
 
 
 def _writable(call: Call, topic: Topic | None, named: _Named, index: int, *, by_id: bool) -> PartitionLog:

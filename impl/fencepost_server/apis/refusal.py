@@ -1,7 +1,8 @@
 """Answers that reject a request with an error code.
 
 The place of the error code depends on the API and version. Some answers have one at the top, others have one for each
-row of the request. In OffsetFetch it is in the partitions (v0-1), at the top (v2-7), or in the groups (v8 on).
+row of the request. In OffsetFetch it is in the partitions (v0-1), at the top (v2-7), or in the groups (v8 on). In Fetch
+it is in the partitions (v4-6), in both places (v7-12), or at the top (v13 on).
 """
 
 from __future__ import annotations
@@ -20,21 +21,27 @@ from fencepost_server.apis.call import Call, Values, optional, uuid_bytes
 #: table below has for each API.
 _Rows: TypeAlias = Callable[[object, Code], list[Values]]
 _NO_ROWS: Final[tuple[object, ...]] = ()
+#: the version of Fetch
+_TOP_ALONE_SINCE: Final = 13
 
 
 def refusal(call: Call, request: object, code: Code) -> Values:
-    """Return the answer with the code at its top, if it has one there, or else in each row of the request.
+    """Return the answer with the code at its top, if it has one there, or else in each row of the request; in some
+    versions of Fetch in both places.
 
     Raises ``MalformedFrame``, which closes the connection, if there is no row for the error, as in the metadata of all
     topics.
     """
     api, version = call.header.api, call.version
     fields = {field.name for field in shape(response_schema(api, version))}
-    if "error_code" in fields:
-        return {"error_code": code}
+    top: Values = {"error_code": code} if "error_code" in fields else {}
+    if top and not (api == "fetch" and version < _TOP_ALONE_SINCE):
+        return top
     for name, rows in _ROWS.get(api, {}).items():
         if name in fields and (made := rows(request, code)):
-            return {name: made}
+            return {**top, name: made}
+    if top:
+        return top
     raise MalformedFrame(f"{api} failed, and its answer has no error code")
 
 
@@ -108,7 +115,7 @@ _ROWS: Final[dict[str, dict[str, _Rows]]] = {
             "partition",
             named="topic",
             numbered="partition_index",
-            filled={"high_watermark": -1},
+            filled={"high_watermark": -1, "aborted_transactions": ()},
         )
     },
     "offset_commit": _OFFSETS,
