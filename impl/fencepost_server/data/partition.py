@@ -99,7 +99,8 @@ class PartitionLog:
     def verify(self, batch: Batch, *, bumps: bool) -> None:
         """Note a transactional batch that must be verified by the transaction coordinator, because its transaction is
         not open in this partition (KIP-890). If the coordinator rejects the batch, the log rejects later batches of the
-        producer until it accepts this one or the transaction ends. ``bumps``: as in ``LookedUp``. Raises ``Refused`` if the producer has written in a later epoch."""
+        producer until it accepts this one or the transaction ends. ``bumps``: as in ``LookedUp``. Raises ``Refused`` if
+        the producer has written in a later epoch."""
         if self._now.producers.epoch(batch.producer_id) != -1:
             self._now.producers.check_epoch(batch)
         if self._now.ongoing(batch.producer_id, batch.producer_epoch):
