@@ -64,13 +64,13 @@ def main(words: Sequence[str]) -> int:
     options = parser.parse_args(words)
     if ":" in options.broker and (options.kind is not Kind.PLAIN or options.keep):
         parser.error("--keep and the kinds rights and exhausted need a release of Kafka (got an address)")
-    live.quiet()
     try:
-        if options.keep:
-            return _record(options)
-        if options.against:
-            return _against(options)
-        return _script(options) if options.script else _live(options)
+        with live.quiet():
+            if options.keep:
+                return _record(options)
+            if options.against:
+                return _against(options)
+            return _script(options) if options.script else _live(options)
     except (CannotRun, BrokerFault, OSError) as reason:
         print(f"broken: {reason}")
         return _BROKEN

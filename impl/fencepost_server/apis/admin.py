@@ -165,10 +165,16 @@ async def delete_topics(call: Call, request: DeleteTopicsRequest) -> Values:
         for name, topic_id in asked
         if name in ids and topic_id == bytes(16) and may(Operation.DELETE, name) and may(Operation.DESCRIBE, name)
     }
+    for name, topic_id in asked:
+        if (name is None) is (topic_id == bytes(16)):
+            words = _NEITHER if name is None else _BOTH
+            told: _Error = {"error_code": Code.invalid_request, "error_message": words}
+            answers.append({"name": name, "topic_id": topic_id, **told})
+    asked = [(name, topic_id) for name, topic_id in asked if (name is None) is not (topic_id == bytes(16))]
     for name, topic_id in dict.fromkeys(asked):
         topic = node.topics.by_id.get(topic_id) if name is None else node.topics.by_name.get(name)
         answer: _DeletedTopic = {"name": name, "topic_id": topic_id}
-        if topic is not None and topic.name in twice and (name is None or topic_id == bytes(16)):
+        if topic is not None and topic.name in twice:
             if name is None:  # one row for the name and the id
                 words = "The provided topic name maps to an ID that was already supplied."
                 wrong: _Error = {"error_code": Code.invalid_request, "error_message": words}
@@ -177,10 +183,6 @@ async def delete_topics(call: Call, request: DeleteTopicsRequest) -> Values:
         if asked.count((name, topic_id)) > 1:
             words = "Duplicate topic name." if name is not None else "Duplicate topic id."
             answers.append({**answer, "error_code": Code.invalid_request, "error_message": words})
-            continue
-        if (name is None) is (topic_id == bytes(16)):
-            answer["error_code"], answer["error_message"] = Code.invalid_request, _NEITHER if name is None else _BOTH
-            answers.append(answer)
             continue
         if name is not None and not may(Operation.DESCRIBE, name):
             answer["error_code"] = Code.topic_authorization_failed

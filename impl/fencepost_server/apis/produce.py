@@ -61,6 +61,10 @@ def _topic_of(call: Call, row: ProduceTopic, *, by_id: bool) -> tuple[Topic | No
     return call.node.topics.by_name.get(called), {"name": called}
 
 
+def _key(row: ProduceTopic, *, by_id: bool) -> str | bytes:
+    return uuid_bytes(row.topic_id) if by_id else str(row.name)
+
+
 async def produce(call: Call, request: ProduceRequest) -> Values | None:
     """Append batches to their partitions, unchanged but for their offsets."""
     by_id = call.version >= _BY_ID_SINCE
@@ -74,15 +78,22 @@ async def produce(call: Call, request: ProduceRequest) -> Values | None:
         refused = Code.transactional_id_authorization_failed
     elif len({(batch.producer_id, batch.producer_epoch) for batch, there in found if there}) > 1:
         refused = Code.invalid_producer_id_mapping
-    answers: dict[str | bytes, list[_Produced]] = {}  #: by topic; as in Kafka, rows of one topic are one
+    # as in Kafka, rows of one topic are one, and of a partition that is there twice the last one counts
+    answers: dict[str | bytes, list[_Produced]] = {}
+    latest = {
+        (_key(row, by_id=by_id), int(each.index)): each for row in request.topic_data for each in row.partition_data
+    }
     written: list[tuple[PartitionLog, int]] = []
     known: list[tuple[PartitionLog, int, _Produced]] = []
     changes: list[Change] = []
     for row in request.topic_data:
         topic, named = _topic_of(call, row, by_id=by_id)
-        partitions = answers.setdefault(named.get("topic_id") or named.get("name", ""), [])
+        key = _key(row, by_id=by_id)
+        partitions = answers.setdefault(key, [])
         for each in row.partition_data:
             index = int(each.index)
+            if latest[key, index] is not each:
+                continue
             answer: _Produced = {"index": index, "base_offset": -1}
             try:
                 if refused is not None:

@@ -117,19 +117,27 @@ def play(plan: Plan, start: Callable[[], AbstractContextManager[Kafka]]) -> run.
 
 def _serves(drawn: Part, *, alone: bool, port: bool) -> list[list[Any]]:
     """The answers of serve to a part; for another process, at the same time as Kafka's."""
-    quiet()
 
     async def asked() -> list[list[Any]]:
         async with here(drawn, port=port) as place:
             return await run.all_answers(place, drawn.scripts, drawn.named, drawn.logins, alone=alone)
 
-    return asyncio.run(asked())
+    with quiet():
+        return asyncio.run(asked())
 
 
-def quiet() -> None:
-    """Log nothing of serve: it rejects many requests."""
-    for logger in ("fencepost", "fencepost_server"):
-        logging.getLogger(logger).setLevel(logging.CRITICAL)
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Log nothing of serve within the block: it rejects many requests."""
+    loggers = [logging.getLogger(name) for name in ("fencepost", "fencepost_server")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _played(

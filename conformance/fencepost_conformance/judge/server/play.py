@@ -39,6 +39,8 @@ _CONCURRENT_TRANSACTIONS: Final = 51
 #: the partition has no leader yet, or the coordinator is loading: only Kafka answers so
 _SOON: Final = (5, 6, 14, 15, 16)
 _NO_ACKS: Final = 0
+#: the number of the connection that no request of a script uses
+_OWN_LINE: Final = -1
 #: the setting that a barrier changes, and a value below those that it gets
 _TIMEOUT: Final = "consumer.session.timeout.ms"
 _LEAST_TIMEOUT_MS: Final = 45_000
@@ -133,9 +135,9 @@ class Player:
                 self.run.keep(name, found)
 
     async def exchange(self, api: str, version: int, values: Any) -> tuple[Any, Any]:
-        """Send one request of the superuser. Return the answer as plain values, or one of the words above; and as kio's
-        message, or None."""
-        return await self._exchange((self._logins.superuser, 0), api, version, values)
+        """Send one request of the superuser, over another connection than those of the script. Return the answer as
+        plain values, or one of the words above; and as kio's message, or None."""
+        return await self._exchange((self._logins.superuser, _OWN_LINE), api, version, values)
 
     async def _exchange(
         self, place: _Place, api: str, version: int, values: Any, sent: Sent = Sent.WHOLE
