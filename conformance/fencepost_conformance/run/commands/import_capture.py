@@ -9,7 +9,6 @@ import typer
 
 from ...judge.checker.positions.judge import JUDGED, POSITIONS
 from ...show.console import Result, finish
-from ...traces.capture.run import import_packets
 from ...traces.wire.settings import OPTION_HELP, given, settings_json
 
 
@@ -29,6 +28,8 @@ def import_capture(  # noqa: PLR0917
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Make a trace from a packet capture of unencrypted traffic."""
+    from ...traces.capture.run import import_packets  # noqa: PLC0415  needs the extra pcap
+
     summary = import_packets(
         capture,
         output,
