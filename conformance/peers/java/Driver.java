@@ -4,6 +4,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.clients.consumer.*;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.RebalanceInProgressException;
 import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
@@ -164,7 +165,7 @@ public final class Driver {
                                 + ",\"offset\":" + record.offset());
                         commit(consumer, how, record);
                     }
-                } catch (CommitFailedException | RetriableException refused) {
+                } catch (CommitFailedException | RebalanceInProgressException | RetriableException refused) {
                     complain(refused);
                 }
             }
