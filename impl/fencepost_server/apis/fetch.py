@@ -62,7 +62,9 @@ async def fetch(call: Call, request: FetchRequest) -> Values:
         for key, answer in answers:
             known = context.name(key)
             if answer["error_code"] is Code.unknown_topic_id and known is not None:
-                answer["error_code"] = _gone(call, known)
+                answer["error_code"] = code = _gone(call, known)
+                if code is Code.inconsistent_topic_id:  # found by Kafka's log, which names none
+                    answer.pop("aborted_transactions", None)
         number, told = sessions.answered(context, answers, names, by_id=by_id, now=time.monotonic())
     except Refused as refused:
         return {"error_code": refused.code}
