@@ -231,7 +231,7 @@ def broken(edit: Callable[[dict[str, Any]], object]) -> str:
         (broken(lambda one: one["subject"][0].pop("digest")), "a field is missing or unknown: 'digest'"),
     ],
 )
-def test_what_is_no_certificate_is_one_line(text: str, reason: str) -> None:
+def test_a_file_that_is_not_a_certificate_gets_one_line(text: str, reason: str) -> None:
     with pytest.raises(BadCertificate) as raised:
         read_text(text)
     assert str(raised.value).startswith(reason)
@@ -288,7 +288,7 @@ def test_a_signature_for_another_purpose_is_refused(site: Layout, tmp_path: Path
 
 
 @NEEDS_SSH
-def test_what_is_no_key_is_one_line(site: Layout, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_key_gets_one_line(site: Layout, tmp_path: Path) -> None:
     mine = key(tmp_path, "mine")
     with pytest.raises(CannotSign, match="is not a public SSH key"):
         examine(site, key=mine)

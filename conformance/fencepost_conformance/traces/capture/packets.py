@@ -49,7 +49,7 @@ def _framed(frame: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
     return lambda data: frame(data).data
 
 
-#: What a packet begins with, by the number of its link layer.
+#: The function that decodes a packet, by the number of its link layer.
 _LINKS: Final[Mapping[int, Callable[[bytes], Any]]] = {
     0: _framed(dpkt.loopback.Loopback),
     1: _framed(dpkt.ethernet.Ethernet),
@@ -76,7 +76,7 @@ class _Watched(io.BufferedReader):
 
 
 def read_capture(path: Path) -> Capture:
-    """Read a capture. Its packets up to a broken end are read. Raises CannotRun for a file that is no capture."""
+    """Read a capture. Its packets up to a broken end are read. Raises CannotRun for a file that is not a capture."""
     capture = Capture()
     with _Watched(io.FileIO(path)) as file:
         try:

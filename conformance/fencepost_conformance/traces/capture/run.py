@@ -35,7 +35,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class _Happening:
-    """What a packet completes: the opening of a connection, a frame, or the end."""
+    """The event that a packet completes: the opening of a connection, a frame, or the end."""
 
     number: int
     at_ns: int
@@ -60,7 +60,7 @@ def import_packets(
 ) -> Summary:
     """Write the trace of a capture. ``settings``: of the broker, by field; a capture does not have them.
 
-    Raises CannotRun: the file is no capture or has no unencrypted Kafka traffic, or the trace cannot be written.
+    Raises CannotRun: the file is not a capture or has no unencrypted Kafka traffic, or the trace cannot be written.
     """
     require_free(path, replace=replace)
     read = read_capture(capture)
