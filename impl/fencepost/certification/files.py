@@ -68,7 +68,7 @@ class Layout:
         return self.core / NAME
 
     def digests(self) -> dict[str, str]:
-        """Return the SHA-256 digest of each file, by its name in the certificate."""
+        """Return the digest of each file (SHA-256), by its name in the certificate."""
         return dict(sorted(self._digests()))
 
     def _digests(self) -> Iterator[tuple[str, str]]:
@@ -87,6 +87,6 @@ class Layout:
 
 
 def digest(path: Path) -> str:
-    """Return the SHA-256 digest of a file."""
+    """Return the digest of a file (SHA-256)."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

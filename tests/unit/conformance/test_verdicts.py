@@ -525,6 +525,7 @@ FORMS = {
 NOT_JUDGING = {
     "serve": "serves until it is stopped",
     "record": "writes a trace, which validate judges",
+    "import": "makes a trace from a packet capture; validate judges it",
     "diagram": "draws",
     "promises": "lists what other commands check",
     "graph": "shows a graph to walk; check judges it",
@@ -535,6 +536,7 @@ MODULES = {
     "cli": "the command line itself",
     "submit": "the command line for spark-submit",
     "run.mainjob": "make run",
+    "run.matrix": "make matrix: plays conform and shows what it found",
     "tools.testall": "make test-all",
     "run.falsify": "falsify",
     "tools.sweep": "sweep",
