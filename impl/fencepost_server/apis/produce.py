@@ -15,7 +15,7 @@ from fencepost.store import AppendError, Change, PutBatch, StoreError
 from fencepost.wire.frames import MalformedFrame
 from fencepost_server.apis.call import Call, Values, uuid_bytes
 from fencepost_server.apis.requests import ProduceRequest, ProduceTopic
-from fencepost_server.data.batches import NO_PRODUCER, Batch, CorruptBatch, OldBatch, batches
+from fencepost_server.data.batches import NO_PRODUCER, Batch, CorruptBatch, OldBatch, WrongChecksum, batches
 from fencepost_server.data.partition import PartitionLog, durably
 from fencepost_server.data.producers import Refused
 from fencepost_server.data.topics import Topic
@@ -32,6 +32,7 @@ _ABORTABLE_SINCE: Final = 11
 #: Kafka's default ``message.timestamp.after.max.ms``
 _MOST_AHEAD_MS: Final = 3_600_000
 _NO_ACKS: Final = 0
+_ACKS: Final = (-1, _NO_ACKS, 1)
 
 
 class _Named(TypedDict, total=False):
@@ -100,11 +101,11 @@ async def produce(call: Call, request: ProduceRequest) -> Values | None:
                     raise Refused(refused, "")
                 log = _writable(call, topic, named, index, by_id=by_id)
                 assert topic is not None
-                batch = _the_batch(each.records)
+                batch = _the_batch(each.records, acks)
                 if batch.transactional:  # a newer client's batch adds its partition even if it is rejected below
                     log.verify(batch, bumps=call.version >= _IMPLICIT_SINCE)
                     await _in_transaction(call, topic.name, log, batch, transactional_id)
-                if acks not in (-1, 0, 1):
+                if acks not in _ACKS:
                     raise Refused(Code.invalid_required_acks, "")
                 if batch.base or batch.count < 1 or batch.count != batch.last + 1:
                     words = f"a batch must start at offset 0 without gaps (got {batch.count} from {batch.base})"
@@ -195,13 +196,17 @@ def _append(call: Call, topic: Topic, log: PartitionLog, batch: Batch) -> tuple[
     return put, [PutBatch(topic.topic_id, log.index, put.base, put.data)]
 
 
-def _the_batch(records: bytes | None) -> Batch:
+def _the_batch(records: bytes | None, acks: int = _NO_ACKS) -> Batch:
     """Return the single batch of a partition's records. Raises ``Refused`` if there is not exactly one, or it is
-    invalid."""
+    invalid. As in Kafka, invalid ``acks`` are refused before a wrong checksum."""
     try:
         found = list(batches(records or b""))
     except OldBatch as old:
         raise Refused(Code.invalid_record, str(old)) from None
+    except WrongChecksum as wrong:
+        if acks not in _ACKS:
+            raise Refused(Code.invalid_required_acks, "") from None
+        raise Refused(Code.corrupt_message, str(wrong)) from None
     except CorruptBatch as corrupt:
         raise Refused(Code.corrupt_message, str(corrupt)) from None
     if len(found) != 1:

@@ -37,6 +37,10 @@ class CorruptBatch(ValueError):
     """Bytes that are not a batch, or have a wrong checksum."""
 
 
+class WrongChecksum(CorruptBatch):
+    """A batch with a wrong checksum. Kafka looks at it later than at the form of a batch."""
+
+
 class OldBatch(ValueError):
     """A batch in a message format from before Kafka 0.11."""
 
@@ -91,7 +95,7 @@ def batches(data: bytes) -> Iterator[Batch]:
         if magic != _MAGIC or length < HEADER_BYTES - _BEFORE_LENGTH:
             raise CorruptBatch(f"invalid batch: length {length}, magic {magic}, {len(data) - at} bytes left")
         if crc32c.crc32c(memoryview(data)[at + _CRC_FROM : end]) != crc:
-            raise CorruptBatch("a batch has a wrong checksum")
+            raise WrongChecksum("a batch has a wrong checksum")
         yield Batch(data[at:end], base, base + delta, attributes, first, latest, producer, epoch, sequence, count)
         at = end
 
