@@ -148,7 +148,7 @@ class Session:
                 self._place.books.problems[f"{what}: {odd}"] = None
             answer = None
         of_addresses = api in WITH_ADDRESSES and answer is not None
-        if of_addresses and set(addresses_in(answer)) - {self._place.here}:
+        if of_addresses and set(addresses_in(answer).values()) - {self._place.here}:
             self._place.books.problems[f"{what}: a broker's address reached the client"] = None
         elif sent == told:
             pass

@@ -16,7 +16,12 @@ FAULTS = (
         "failed-write-acknowledged-for-second-topic", Area.DATA,
         "when a write fails, Produce reports the error for the first topic of the request only",
         "Produce v9 to t-0 and u-0 while the store fails: u-0 must answer KAFKA_STORAGE_ERROR and not an offset",
-        (Replacement(PRODUCE, "produce", "for _, partitions in answers:", "for _, partitions in answers[:1]:"),),
+        (
+            Replacement(
+                PRODUCE, "produce",
+                "for partitions in answers.values():", "for partitions in [*answers.values()][:1]:",
+            ),
+        ),
     ),
     Fault(
         "response-limit-counts-no-partition", Area.DATA,
