@@ -23,6 +23,8 @@ _OPTIONS: Final = "{options}"
 #: a client that writes more than this floods
 _MOST_BYTES: Final = 16 * 1024 * 1024
 _LONGEST_LINE: Final = 1024 * 1024
+#: how long the last output of a process that has ended may take, in seconds
+_LAST_WORDS_S: Final = 2.0
 #: the exit status of a client that lacks what the case needs
 NOT_SUPPORTED: Final = 64
 
@@ -134,6 +136,10 @@ class ClientProcess:
         line = next((each for each in reversed(self.errors) if each.strip()), "")
         return f" ({line[:200]})" if line else ""
 
+    async def read_out(self) -> None:
+        """Read what a process that has ended wrote last; a child that it left behind may keep its output open."""
+        await asyncio.wait(self._readers, timeout=_LAST_WORDS_S)
+
     async def close(self, within_s: float) -> bool:
         """Ask it to close; return whether it ended by itself in this time."""
         self.signal(signal.SIGTERM)
@@ -151,7 +157,7 @@ class ClientProcess:
         self.signal(signal.SIGKILL)
         await self.process.wait()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(2):
+            async with asyncio.timeout(_LAST_WORDS_S):
                 await asyncio.gather(*self._readers, return_exceptions=True)
         for reader in self._readers:
             reader.cancel()

@@ -121,6 +121,7 @@ class ClientRun:
             if (status := self.process.ended) is not None and self.closing_s is None:
                 if may_end:
                     return
+                await self.process.read_out()
                 self._died(status, expected)
             if time.monotonic() > deadline:
                 text = f"{self.name} did nothing of the kind for {self.patience_s:g} s"
@@ -244,6 +245,7 @@ class ClientRun:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if (status := self.process.ended) is not None and not may_end:
+                await self.process.read_out()
                 self._died(status, "a client that runs until it is asked to close")
             await asyncio.sleep(_TICK_S)
 
