@@ -1,4 +1,4 @@
-"""What pyproject.toml cannot say.
+"""The part of the build that pyproject.toml cannot express.
 
 A wheel has the rule book, docs/rules, within the package that reads it, the specification within the model, and the
 certificate of its files if there is a current one (docs/certificate.md). And where the environment has

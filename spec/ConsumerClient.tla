@@ -51,7 +51,7 @@ AfterAnswer(p, y) ==
 AfterNoAnswer(p) == [p EXCEPT !.waiting = FALSE, !.unsure = (p.state = "member")]
 
 \* An answer of any kind. A fenced client joins again (N-ERR-02), one whose instance id
-\* another process has stops for good (N-ERR-04), and any other error is tried again
+\* another process has stops and does not return (N-ERR-04), and any other error is tried again
 \* (N-ERR-01).
 AfterReply(p, y) ==
   CASE y.error = "NONE" -> AfterAnswer(p, y)

@@ -315,7 +315,7 @@ EveryInstanceMapsToItsMember ==
        instances[i] \in Present /\ Member(instances[i]).instanceId = i
 
 \* Whether r lets its sender take the place of m, which has the same instance id. A
-\* consumer process must wait until a member of its own protocol is away (M-STATIC-02,
+\* consumer process must wait until a member of the same protocol is away (M-STATIC-02,
 \* M-STATIC-03); in all other cases the process need not wait (X-JOIN-08, X-UP-13).
 Replaces(r, m) ==
   /\ InstanceOf[r.from] # "" /\ InstanceOf[r.from] = InstanceIdOf(m)

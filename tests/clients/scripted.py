@@ -40,7 +40,7 @@ Place = tuple[str, int]
 
 
 class Gone(Exception):
-    """The client stops at once: it is fenced for good, or an error is not meant to be retried."""
+    """The client stops: another process has its instance id, or the error is not to be retried."""
 
 
 def say(event: str, **values: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Container, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -51,6 +51,17 @@ class Case:
         return self.name.partition(".")[0]
 
 
+def described(name: str, rules: tuple[str, ...], text: str, play: Callable[..., object], taken: Container[str]) -> str:
+    """Return the text of a case: ``text``, or the docstring of its function. Raises ``ValueError`` for a name that is
+    taken, and for a case without text or rules."""
+    if name in taken:
+        raise ValueError(f"{name} is the name of two cases")
+    said = text or inspect.getdoc(play)
+    if not said or not rules:
+        raise ValueError(f"{name} needs a docstring and at least one rule")
+    return " ".join(said.split())
+
+
 def case(
     name: str,
     *rules: str,
@@ -65,12 +76,7 @@ def case(
     def register(play: Play) -> Play:
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name}: a case is named FAMILY.TOPIC.NUMBER")
-        if name in CASES:
-            raise ValueError(f"{name} is the name of two cases")
-        said = text or inspect.getdoc(play)
-        if not said or not rules:
-            raise ValueError(f"{name} needs a docstring and at least one rule")
-        CASES[name] = Case(name, rules, " ".join(said.split()), play, needs, waits_s, fault)
+        CASES[name] = Case(name, rules, described(name, rules, text, play, CASES), play, needs, waits_s, fault)
         return play
 
     return register

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from ..cases.case import Case
+from ..cases.case import Case, described
 
 if TYPE_CHECKING:
     from .stage import Stage
@@ -50,13 +49,9 @@ def client_case(
     def register(play: Play) -> Play:
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name}: a case for clients is named client.TOPIC.NUMBER")
-        if name in CLIENT_CASES:
-            raise ValueError(f"{name} is the name of two cases")
-        said = text or inspect.getdoc(play)
-        if not said or not rules:
-            raise ValueError(f"{name} needs a docstring and at least one rule")
+        said = described(name, rules, text, play, CLIENT_CASES)
         CLIENT_CASES[name] = ClientCase(
-            name, rules, " ".join(said.split()), play, heartbeats=heartbeats, exclusive=exclusive, leaves=leaves
+            name, rules, said, play, heartbeats=heartbeats, exclusive=exclusive, leaves=leaves
         )
         return play
 

@@ -8,17 +8,17 @@ from typing import Annotated
 import typer
 
 from ...common.addresses import parse_address
-from ...judge.checker.positions.judge import JUDGED, POSITIONS
 from ...show.console import Result, finish
 from ...traces.recorder.run import record_until_stopped
 from ...traces.wire.access import read_access
 from ...traces.wire.settings import ACCESS_HELP, OPTION_HELP, given, settings_json
+from .trace_options import AsJson, BrokerVersion, ClientsNeverSeek, Overwrite, TraceFile, provenance
 
 
 def record(  # noqa: PLR0917
     listen: Annotated[str, typer.Option(help="HOST:PORT that clients connect to; port 0 picks a free one")],
     upstream: Annotated[str, typer.Option(help="HOST:PORT of the broker")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="the trace file; ….jsonl, or ….jsonl.gz to compress")],
+    output: TraceFile,
     group: Annotated[list[str] | None, typer.Option(help="record only this group; may be repeated")] = None,
     setting: Annotated[list[str] | None, typer.Option(help=OPTION_HELP)] = None,
     client_config: Annotated[
@@ -27,15 +27,10 @@ def record(  # noqa: PLR0917
     patience: Annotated[
         float, typer.Option(min=0, help="seconds that the broker may be down, for example for a restart")
     ] = 0,
-    positions: Annotated[
-        bool,
-        typer.Option(
-            "--positions", help="the clients never seek: let validate check the positions from which they read"
-        ),
-    ] = False,
-    force: Annotated[bool, typer.Option("--force", help="overwrite an existing trace")] = False,
-    broker_version: Annotated[str, typer.Option(help="the broker's release, stored in the trace")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
+    positions: ClientsNeverSeek = False,
+    force: Overwrite = False,
+    broker_version: BrokerVersion = "",
+    as_json: AsJson = False,
 ) -> None:
     """Record the group traffic of clients and a broker, until Ctrl-C."""
     summary = record_until_stopped(
@@ -43,10 +38,7 @@ def record(  # noqa: PLR0917
         parse_address(upstream, "--upstream"),
         output,
         groups=frozenset(group or ()),
-        provenance={
-            **({"broker": broker_version} if broker_version else {}),
-            **({POSITIONS: JUDGED} if positions else {}),
-        },
+        provenance=provenance(broker_version, positions),
         settings=given(setting),
         replace=force,
         patience_s=patience,

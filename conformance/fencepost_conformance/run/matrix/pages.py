@@ -13,7 +13,7 @@ from .results import NOT_SUPPORTED, PASSED, Row, columns
 
 PAGE: Final = "matrix.html"
 _TITLES: Final = {"broker": "Brokers", "client": "Clients"}
-#: What a cell names, beside the cases that passed.
+#: The endings that a cell names, beside the cases that passed.
 _NAMED: Final = ("failed", "not reached", "known fault", NOT_SUPPORTED)
 _INTRODUCTION: Final = """\
 `make matrix` plays the named cases on each broker and with each client that is installed, and writes this page. A cell

@@ -59,7 +59,7 @@ class Cut:
 
 @dataclass(slots=True)
 class Exchanged:
-    """What a connection carries. ``requests`` and ``answers`` are empty unless it is Kafka's."""
+    """The frames of a connection. ``requests`` and ``answers`` are empty unless it is Kafka's."""
 
     connection: Connection
     kind: Kind

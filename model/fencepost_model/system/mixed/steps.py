@@ -312,7 +312,7 @@ def _is_late_in_consumer_group(action: str, member: Member, asked_to_rejoin: boo
 
 def _takes_the_place(group: AnyGroup, request: Request, member: Any) -> bool:
     """Return whether the request lets its sender take the place of a member with its instance id. A consumer process
-    must wait until a member of its own protocol is away (M-STATIC-02, 03); otherwise it need not (X-JOIN-08,
+    must wait until a member of the same protocol is away (M-STATIC-02, 03); otherwise it need not (X-JOIN-08,
     X-UP-13)."""
     if isinstance(request, JoinRequest):
         return not request.member_id

@@ -1,4 +1,4 @@
-"""What the server assignors share: the partitions of topics, and the order in which Kafka iterates over them (10.6).
+"""The partitions of topics, for the server assignors, and the order in which Kafka iterates over them (10.6).
 
 Where ``uniform`` has to take partitions away or hand them out, Kafka uses the order of a hash table, which
 ``fencepost.hash_order`` computes. Orders that depend on more than is known here are passed in: the order of the
