@@ -117,9 +117,12 @@ def test_a_failure_shows_the_request_the_rules_and_how_to_repeat_it() -> None:
     [
         ("raise SystemExit('no broker today')", "exited with status 1 before it looked for its coordinator (no broker"),
         ("raise SystemExit(64)", "the client says that it lacks what the case needs"),
-        ("import signal; signal.pause()", "did nothing of the kind for 2 s"),
+        ("import signal; signal.alarm(60); signal.pause()", "did nothing of the kind for 2 s"),
         ("while True: print('x' * 60_000)", "wrote more than 16 MiB"),
-        ("print('x' * 2_000_000); import signal; signal.pause()", "wrote more than 16 MiB, or a line without an end"),
+        (
+            "print('x' * 2_000_000); import signal; signal.alarm(60); signal.pause()",
+            "wrote more than 16 MiB, or a line without an end",
+        ),
     ],
 )
 def test_a_command_that_is_not_a_client_is_reported_in_one_line(script: str, text: str, tmp_path: Path) -> None:
@@ -133,21 +136,27 @@ def test_a_command_that_is_not_a_client_is_reported_in_one_line(script: str, tex
 
 
 def test_every_process_is_ended(tmp_path: Path) -> None:
-    """A client that ignores SIGTERM, and has started a process itself."""
-    program, pids = tmp_path / "client.py", tmp_path / "pids"
+    """A client that ignores SIGTERM, and has started a process itself. Left alone, that one ends after a while and
+    leaves a file."""
+    program, pids, outlived = tmp_path / "client.py", tmp_path / "pids", tmp_path / "outlived"
+    child = (
+        "import pathlib, signal; "
+        f"signal.signal(signal.SIGALRM, lambda *_: pathlib.Path({str(outlived)!r}).touch()); "
+        "signal.alarm(20); signal.pause()"
+    )
     program.write_text(
         "import os, signal, subprocess, sys\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
-        "child = subprocess.Popen([sys.executable, '-c', 'import signal; signal.pause()'])\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {child!r}])\n"
         f"open({str(pids)!r}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\n"
-        "while True:\n    signal.pause()\n"
+        "signal.alarm(60)\nsignal.pause()\n"
     )
     played(["client.join.1"], ClientUnderTest((sys.executable, str(program), *PLACES.split()), SESSION_MS, 2.0))
-    for pid in map(int, pids.read_text().split()):
-        deadline = time.monotonic() + 5
-        while _runs(pid):
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+    deadline = time.monotonic() + 5  # a killed process takes a moment to end
+    while any(map(_runs, map(int, pids.read_text().split()))):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert not outlived.exists(), "the process of the client was left to end by itself"
 
 
 def _runs(pid: int) -> bool:
