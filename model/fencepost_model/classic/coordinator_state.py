@@ -29,7 +29,8 @@ class CoordinatorState(NamedTuple):
     - ``committed_views``: groups as reads at the committed offset see them, where that differs from memory.
     - ``handled``: the number of events so far; it names a timer's write.
     - ``relisted``: where in the log the removal of a group object was written or attempted; see ``reads``.
-    - ``dropped``: consumer groups removed from memory since the last record (C-JOIN-15).
+    - ``dropped``: groups that were removed from memory (C-JOIN-15) or added to it (O-COMMIT-39) without a
+      record since the last one, as they were before.
     - ``doubled``: where in the log (as records behind) a member of a group was exchanged, or was to be; see ``reads``.
     - ``hashes``: the metadata hashes known so far, shown by a target (M-META-07).
     - ``superseded_groups``: converted classic groups for which an operation still has a callback (X-UP-16).

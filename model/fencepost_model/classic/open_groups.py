@@ -129,15 +129,20 @@ class OpenGroups:
         reads at the committed offset see it until a later record is replicated."""
         self.slots[group_id] = GroupSlot(group_id, None, self.slots[group_id].delay)
         self.variant.classic.note_removal(self, group_id)
-        self.dropped = (*self.dropped, (group_id, group))
+        self._note_unwritten(group_id, group)
         self.committed_views = (*self.committed_views, CommittedView(self.undurable + 1, group_id, group))
 
     def add_without_record(self, group_id: str) -> None:
         """Add a new group without a record (O-COMMIT-39). It is removed if the next append fails (O-COMMIT-40), and
         reads at the committed offset do not see it until a later record is replicated."""
         self.create(group_id)
-        self.dropped = (*self.dropped, (group_id, None))
+        self._note_unwritten(group_id, None)
         self.committed_views = (*self.committed_views, CommittedView(self.undurable + 1, group_id, None))
+
+    def _note_unwritten(self, group_id: str, group: ConsumerGroup | None) -> None:
+        """Note what a failed append restores: the group as it was before the first change without a record."""
+        if group_id not in dict(self.dropped):
+            self.dropped = (*self.dropped, (group_id, group))
 
     def create(self, group_id: str, generation: int = 0) -> Draft:
         """Create a new group (C-ST-06). The timers of an earlier classic group of that name end (C-TMR-12)."""
