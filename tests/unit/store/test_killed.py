@@ -47,6 +47,8 @@ CODEC = Codec()
 _MEMORY = Path("/dev/shm")
 #: A child that has printed no line for this long hangs, and is killed.
 HANGS_S = 20.0
+#: A child that has not compacted a partition within so many lines is killed.
+MOST_LINES = 20_000
 
 
 class Lost(AssertionError):
@@ -224,9 +226,11 @@ class Nursery:
             words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd=here.parents[3], env=environment
         )
 
-    def kill_one(self, path: Path, seed: int, random: Random, account: Account, fault: str | None) -> None:
+    def kill_one(
+        self, path: Path, seed: int, random: Random, account: Account, fault: str | None, *, compacts: bool = False
+    ) -> None:
         """Let a child serve, and kill it a moment after it has printed some lines; add all its output to the
-        account."""
+        account. ``compacts``: kill it after it has compacted a partition, however many lines that takes."""
         assert self.process.stdin is not None
         asks = {"path": str(path), "seed": seed, "fault": fault}
         self.process.stdin.write(json.dumps(asks).encode() + b"\n")
@@ -238,17 +242,20 @@ class Nursery:
         hangs = threading.Timer(HANGS_S, kills)
         hangs.start()
         after, moment = random.choice([0, 20, 200, 400]) * random.random(), random.random() * 0.005
-        told = []
+        told: list[list[Any]] = []
+        killed = False
         for words in lines:
             if words[0] == "gone":
                 assert fault or words[1] == -signal.SIGKILL, words
                 break
             told.append(words)
             hangs.cancel()
-            if len(told) == int(after) + 1:
+            due = (words[0] == "compacted" and words[1] > 0) or len(told) == MOST_LINES
+            if not killed and (due if compacts else len(told) == int(after) + 1):
                 time.sleep(moment)
                 kills()
-            elif len(told) <= int(after):
+                killed = True
+            elif not killed:
                 hangs = threading.Timer(HANGS_S, kills)
                 hangs.start()
         hangs.cancel()
@@ -285,13 +292,21 @@ def groups(tmp_path: Path) -> Iterator[Path]:
         yield Path(folder, "groups.db")
 
 
-def kills(nursery: Nursery, path: Path, seeds: Iterable[int], account: Account, fault: str | None = None) -> None:
+def kills(
+    nursery: Nursery,
+    path: Path,
+    seeds: Iterable[int],
+    account: Account,
+    fault: str | None = None,
+    *,
+    compacts: bool = False,
+) -> None:
     logging.disable(logging.ERROR)
     try:
         for seed in seeds:
             account.kills += 1
             random = Random(f"kill {seed}")
-            nursery.kill_one(path, seed, random, account, fault)
+            nursery.kill_one(path, seed, random, account, fault, compacts=compacts)
             account.check(asyncio.run(load(path)))
     finally:
         logging.disable(logging.NOTSET)
@@ -301,14 +316,14 @@ def test_nothing_acknowledged_is_gone_and_nothing_refused_is_there(
     nursery: Nursery, groups: Path, record_property: Callable[[str, object], None]
 ) -> None:
     """25 kills, and more until a compaction and a full disk were among them. Threads do these beside the traffic, so
-    their number depends on the machine's load."""
+    how many happen between two kills depends on the machine's load; the further children live until they compact."""
     account = Account()
 
     def happened() -> bool:
         return account.acknowledged > 100 and account.refusals > 0 and account.compacted > 0
 
     kills(nursery, groups, range(100, 125), account)
-    kills(nursery, groups, takewhile(lambda _: not happened(), range(125, 325)), account)
+    kills(nursery, groups, takewhile(lambda _: not happened(), range(125, 325)), account, compacts=True)
     assert happened(), account
     account.tell(record_property)
 
