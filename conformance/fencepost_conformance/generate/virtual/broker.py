@@ -119,7 +119,7 @@ class FaultyBroker:
         """From now on, nothing fails."""
         self._calm = self._store.calm = True
         if self._network is not None:
-            self._network.calm = True
+            self._network.calm.set()
 
     @property
     def _running(self) -> GroupBroker:
@@ -135,11 +135,11 @@ class FaultyBroker:
         security = self._plan.security
         faults, random = self._plan.network, Random(self._random.random())
         self._network = Network(_PROXY, _SERVER, faults, random, opaque=security.tls)
-        self._network.calm = True
+        self._network.calm.set()
         await self._network.start()
         tls = None if self._tls is None else self._tls.client
         groups = await stack.enter_async_context(Groups(f"{_PROXY[0]}:{_PROXY[1]}", tls=tls, sasl=security.sasl))
-        self._network.calm = False
+        self._network.calm.clear()
         return groups.worker
 
     def _within(self, group_id: str, topics: list[str], **options: Unpack[WorkerOptions]) -> Worker:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from random import Random
@@ -44,8 +45,9 @@ class _Pair:
 
 
 class Network:
-    """A proxy that listens at ``at`` and forwards frames to ``to``, or bytes if it is ``opaque``. While ``calm`` is set
-    it loses and stalls nothing."""
+    """A proxy that listens at ``at`` and forwards frames to ``to``, or bytes if it is ``opaque``. Once it is ``calm``,
+    it loses and stalls nothing, and what is stalled goes on at once: a stall may outlast the time in which a schedule
+    must come to rest."""
 
     def __init__(
         self,
@@ -57,7 +59,7 @@ class Network:
         opaque: bool = False,
     ) -> None:
         self._opaque = opaque
-        self.calm = False
+        self.calm = asyncio.Event()
         self.broken: Broken | None = None
         self.late_s = -inf  #: the last time of a request whose client had closed the connection before it arrived
         self._at, self._to = at, to
@@ -117,8 +119,8 @@ class Network:
         try:
             while True:
                 data = await self._next(source)
-                await asyncio.sleep(self._delay())
-                if not data or (not self.calm and self._random.random() < self._faults.lose):
+                await self._wait()
+                if not data or (not self.calm.is_set() and self._random.random() < self._faults.lose):
                     return
                 if requests and source._eof:  # type: ignore[attr-defined]  # at_eof() is false while bytes are left
                     self.late_s = asyncio.get_running_loop().time()
@@ -141,11 +143,11 @@ class Network:
         size = await source.readexactly(_SIZE_BYTES)
         return size + await source.readexactly(int.from_bytes(size, "big"))
 
-    def _delay(self) -> float:
-        delay = self._random.random() * self._faults.latency_s
-        if not self.calm and self._random.random() < self._faults.stall:
-            delay += self._faults.stall_s
-        return delay
+    async def _wait(self) -> None:
+        await asyncio.sleep(self._random.random() * self._faults.latency_s)
+        if not self.calm.is_set() and self._random.random() < self._faults.stall:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self.calm.wait(), self._faults.stall_s)
 
     def _note(self, pair: _Pair, frame: bytes, requests: bool) -> None:
         at = _IN_REQUEST if requests else _IN_ANSWER
