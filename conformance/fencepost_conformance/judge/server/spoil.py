@@ -37,6 +37,8 @@ _LOOKED_UP: Final = frozenset({("produce", "transactional_id"), ("txn_offset_com
 _NAMES_OF_ROWS: Final = ("transactional_id", "name", "topic", "index", "partition", "partition_index")
 _NUMBERS: Final = (-2, -1, 0, 1, 2, 5)
 _NAMES: Final = ("", f"{OWN}nobody", f"{OWN}t0")
+#: commits to group "" are valid, and would be seen by all scripts that are played beside each other
+_NAMED: Final = frozenset({("offset_commit", "group_id"), ("txn_offset_commit", "group_id")})
 
 
 def spoiled(rng: Random, move: Move) -> Move:
@@ -78,7 +80,7 @@ def _places(api: str, field: str, value: Any) -> Iterator[tuple[Any, ...]]:
     elif isinstance(value, int):
         yield (lambda rng, old: rng.choice(_NUMBERS),)
     elif isinstance(value, str) and (api, field) not in _LOOKED_UP:
-        yield (lambda rng, old: rng.choice(_NAMES),)
+        yield (lambda rng, old: rng.choice(_NAMES) or (f"{OWN}nobody" if (api, field) in _NAMED else ""),)
 
 
 def _doubled(rng: Random, rows: list[Any]) -> list[Any]:
