@@ -62,7 +62,7 @@ async def fetch(call: Call, request: FetchRequest) -> Values:
         for key, answer in answers:
             known = context.name(key)
             if answer["error_code"] is Code.unknown_topic_id and known is not None:
-                answer["error_code"] = code = _gone(call, known)
+                answer["error_code"] = code = _gone(call, known, key[1])
                 if code is Code.inconsistent_topic_id:  # found by Kafka's log, which names none
                     answer.pop("aborted_transactions", None)
         number, told = sessions.answered(context, answers, names, by_id=by_id, now=time.monotonic())
@@ -80,11 +80,13 @@ async def fetch(call: Call, request: FetchRequest) -> Values:
     return {"session_id": number, "responses": [{field: name, "partitions": topics[name]} for name in topics]}
 
 
-def _gone(call: Call, name: str) -> Code:
-    """The error for a topic of a session that was there under that name."""
+def _gone(call: Call, name: str, index: int) -> Code:
+    """The error for a partition of a session whose topic was there under that name. As in Kafka, only a partition that
+    the topic has now can have another topic id."""
     if not call.may(Operation.READ, Resource.TOPIC, name):
         return Code.topic_authorization_failed
-    return Code.inconsistent_topic_id if name in call.node.topics.by_name else Code.unknown_topic_or_partition
+    there = call.node.topics.partition(name, index) is not None
+    return Code.inconsistent_topic_id if there else Code.unknown_topic_or_partition
 
 
 def _by_topic(topics: Iterable[_T], by_id: bool) -> list[tuple[bytes | str, _T]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
 from typing import Final, TypedDict
 
 from kio.schema.errors import ErrorCode as Code
@@ -15,7 +16,14 @@ from fencepost.store import AppendError, Change, PutBatch, StoreError
 from fencepost.wire.frames import MalformedFrame
 from fencepost_server.apis.call import Call, Values, uuid_bytes
 from fencepost_server.apis.requests import ProduceRequest, ProduceTopic
-from fencepost_server.data.batches import NO_PRODUCER, Batch, CorruptBatch, OldBatch, WrongChecksum, batches
+from fencepost_server.data.batches import (
+    NO_PRODUCER,
+    Batch,
+    CorruptBatch,
+    OldBatch,
+    check_checksum,
+    unchecked_batches,
+)
 from fencepost_server.data.partition import PartitionLog, durably
 from fencepost_server.data.producers import Refused
 from fencepost_server.data.topics import Topic
@@ -35,13 +43,6 @@ _NO_ACKS: Final = 0
 _ACKS: Final = (-1, _NO_ACKS, 1)
 
 
-class _Named(TypedDict, total=False):
-    """The field of an answer that names a topic: the one that the request has."""
-
-    topic_id: bytes
-    name: str
-
-
 class _Produced(TypedDict, total=False):
     """The answer about one partition of Produce. ``error_code``: only if its batch was rejected."""
 
@@ -53,13 +54,19 @@ class _Produced(TypedDict, total=False):
     error_message: str | None
 
 
-def _topic_of(call: Call, row: ProduceTopic, *, by_id: bool) -> tuple[Topic | None, _Named]:
-    """Return the topic of a row, None if it does not exist, and the field of the answer that names it."""
-    if by_id:
-        topic_id = uuid_bytes(row.topic_id)
-        return call.node.topics.by_id.get(topic_id), {"topic_id": topic_id}
-    called = str(row.name)
-    return call.node.topics.by_name.get(called), {"name": called}
+@dataclass(slots=True)
+class _Row:
+    """What a request has for a partition. As in Kafka, the last batch counts if there are several. If the records of a
+    row are not one batch, that is the answer about the partition, and the batch of another row is still appended."""
+
+    batch: Batch | None = None
+    wrong: Refused | None = None
+
+
+def _topic(call: Call, key: str | bytes) -> Topic | None:
+    """Return the topic of that name or id; None if it does not exist."""
+    topics = call.node.topics
+    return topics.by_id.get(key) if isinstance(key, bytes) else topics.by_name.get(key)
 
 
 def _key(row: ProduceTopic, *, by_id: bool) -> str | bytes:
@@ -70,60 +77,37 @@ async def produce(call: Call, request: ProduceRequest) -> Values | None:
     """Append batches to their partitions, unchanged but for their offsets."""
     by_id = call.version >= _BY_ID_SINCE
     acks = int(request.acks)
-    transactional_id = request.transactional_id
-    refused: Code | None = None
-    found = [each for row in request.topic_data for each in _transactional(call, row, by_id=by_id)]
-    if found and (
-        transactional_id is None or not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, transactional_id)
-    ):
-        refused = Code.transactional_id_authorization_failed
-    elif len({(batch.producer_id, batch.producer_epoch) for batch, there in found if there}) > 1:
-        refused = Code.invalid_producer_id_mapping
-    # as in Kafka, rows of one topic are one, and of a partition that is there twice the last one counts
+    rows = _rows(request, by_id=by_id)
+    refused = _refused(call, request, rows)
     answers: dict[str | bytes, list[_Produced]] = {}
-    latest = {
-        (_key(row, by_id=by_id), int(each.index)): each for row in request.topic_data for each in row.partition_data
-    }
     written: list[tuple[PartitionLog, int]] = []
     known: list[tuple[PartitionLog, int, _Produced]] = []
     changes: list[Change] = []
-    for row in request.topic_data:
-        topic, named = _topic_of(call, row, by_id=by_id)
-        key = _key(row, by_id=by_id)
-        partitions = answers.setdefault(key, [])
-        for each in row.partition_data:
-            index = int(each.index)
-            if latest[key, index] is not each:
-                continue
-            answer: _Produced = {"index": index, "base_offset": -1}
-            try:
-                if refused is not None:
-                    raise Refused(refused, "")
-                log = _writable(call, topic, named, index, by_id=by_id)
-                assert topic is not None
-                batch = _the_batch(each.records, acks)
-                if batch.transactional:  # a newer client's batch adds its partition even if it is rejected below
-                    log.verify(batch, bumps=call.version >= _IMPLICIT_SINCE)
-                    await _in_transaction(call, topic.name, log, batch, transactional_id)
-                if acks not in _ACKS:
-                    raise Refused(Code.invalid_required_acks, "")
-                if batch.base or batch.count < 1 or batch.count != batch.last + 1:
-                    words = f"a batch must start at offset 0 without gaps (got {batch.count} from {batch.base})"
-                    wrong = Refused(Code.invalid_record, words)
-                    wrong.start = log.start
-                    raise wrong
-                put, kept = _append(call, topic, log, batch)
-                changes += kept
-                written.append((log, log.end))
-                answer.update({"base_offset": put.base, "log_start_offset": log.start})
-                if not kept:  # the answer to a duplicate batch has a time, as in Kafka
-                    answer["log_append_time"] = put.max_timestamp
-                    known.append((log, put.last, answer))
-            except Refused as reason:
-                answer.update({"error_code": reason.code, "error_message": str(reason) or None})
-                if reason.start is not None:
-                    answer["log_start_offset"] = reason.start
-            partitions.append(answer)
+    for (key, index), row in rows.items():
+        answer: _Produced = {"index": index, "base_offset": -1}
+        topic = _topic(call, key)
+        try:
+            if refused is not None:
+                raise Refused(refused, "")
+            log = _writable(call, topic, key, index)
+            assert topic is not None
+            with nullcontext() if row.wrong is None else suppress(Refused):
+                if row.batch is not None:
+                    put, kept = await _written(call, request, topic, log, row.batch)
+                    changes += kept
+                    written.append((log, log.end))
+                    answer.update({"base_offset": put.base, "log_start_offset": log.start})
+                    if not kept:  # the answer to a duplicate batch has a time, as in Kafka
+                        answer["log_append_time"] = put.max_timestamp
+                        known.append((log, put.last, answer))
+            if row.wrong is not None:
+                answer = {"index": index, "base_offset": -1}
+                raise row.wrong
+        except Refused as reason:
+            answer.update({"error_code": reason.code, "error_message": str(reason) or None})
+            if reason.start is not None:
+                answer["log_start_offset"] = reason.start
+        answers.setdefault(key, []).append(answer)
     try:
         if changes:
             await call.node.store.write(changes)
@@ -147,30 +131,76 @@ async def produce(call: Call, request: ProduceRequest) -> Values | None:
             raise MalformedFrame("a batch sent with acks=0 was rejected; closing the connection tells the producer")
         return None
     field = "topic_id" if by_id else "name"
-    rows = [{field: topic, "partition_responses": partitions} for topic, partitions in answers.items() if partitions]
-    return {"responses": rows}
+    responses = [{field: topic, "partition_responses": partitions} for topic, partitions in answers.items()]
+    return {"responses": responses}
 
 
-def _writable(call: Call, topic: Topic | None, named: _Named, index: int, *, by_id: bool) -> PartitionLog:
-    name = topic.name if topic is not None else named.get("name")
-    if name is not None and not call.may(Operation.WRITE, Resource.TOPIC, name):
+def _rows(request: ProduceRequest, *, by_id: bool) -> dict[tuple[str | bytes, int], _Row]:
+    """Return what the request has for each partition, by the topic's id or name and the partition's number."""
+    found: dict[tuple[str | bytes, int], _Row] = {}
+    for topic in request.topic_data:
+        for each in topic.partition_data:
+            row = found.setdefault((_key(topic, by_id=by_id), int(each.index)), _Row())
+            try:
+                row.batch = _the_batch(each.records)
+            except Refused as wrong:
+                row.wrong = wrong
+    return found
+
+
+def _writable(call: Call, topic: Topic | None, key: str | bytes, index: int) -> PartitionLog:
+    name = topic.name if topic is not None else key
+    if isinstance(name, str) and not call.may(Operation.WRITE, Resource.TOPIC, name):
         raise Refused(Code.topic_authorization_failed, "")
     if topic is None:
-        raise Refused(Code.unknown_topic_id if by_id else Code.unknown_topic_or_partition, "")
+        raise Refused(Code.unknown_topic_id if isinstance(key, bytes) else Code.unknown_topic_or_partition, "")
     if not 0 <= index < len(topic.logs):
         raise Refused(Code.unknown_topic_or_partition, "")
     return topic.logs[index]
 
 
-def _transactional(call: Call, row: ProduceTopic, *, by_id: bool) -> Iterator[tuple[Batch, bool]]:
-    """Yield each transactional batch of a row, and whether its partition exists and the client may write to it."""
-    topic, _ = _topic_of(call, row, by_id=by_id)
-    for each in row.partition_data:
-        with suppress(Refused):
-            batch = _the_batch(each.records)
-            if batch.transactional:
-                here = topic is not None and 0 <= each.index < len(topic.logs)
-                yield batch, here and call.may(Operation.WRITE, Resource.TOPIC, topic.name if topic else "")
+def _refused(call: Call, request: ProduceRequest, rows: Mapping[tuple[str | bytes, int], _Row]) -> Code | None:
+    """Return the error for the whole request; None if its partitions may be answered one by one. All batches that say
+    that they are transactional need the right to the transactional id. Those that may be written must be of one
+    producer."""
+    transactional_id = request.transactional_id
+    if any(_marked(each.records) for topic in request.topic_data for each in topic.partition_data) and (
+        transactional_id is None or not call.may(Operation.WRITE, Resource.TRANSACTIONAL_ID, transactional_id)
+    ):
+        return Code.transactional_id_authorization_failed
+    producers = set()
+    for (key, index), row in rows.items():
+        if row.batch is not None and row.batch.transactional:
+            with suppress(Refused):
+                _writable(call, _topic(call, key), key, index)
+                producers.add((row.batch.producer_id, row.batch.producer_epoch))
+    return Code.invalid_producer_id_mapping if len(producers) > 1 else None
+
+
+def _marked(records: bytes | None) -> bool:
+    """Whether the first batch says that it is transactional."""
+    try:
+        first = next(unchecked_batches(records or b""), None)
+    except (OldBatch, CorruptBatch):
+        return False
+    return first is not None and first.marked
+
+
+async def _written(
+    call: Call, request: ProduceRequest, topic: Topic, log: PartitionLog, batch: Batch
+) -> tuple[Batch, list[Change]]:
+    """Verify a batch, and append it in memory. Returns it with its offsets, and the changes to store: none if the batch
+    is a duplicate. Raises ``Refused``."""
+    if batch.transactional:  # a newer client's batch adds its partition even if it is rejected below
+        log.verify(batch, bumps=call.version >= _IMPLICIT_SINCE)
+        await _in_transaction(call, topic.name, log, batch, request.transactional_id)
+    if int(request.acks) not in _ACKS:
+        raise Refused(Code.invalid_required_acks, "")
+    try:
+        check_checksum(batch)
+    except CorruptBatch as corrupt:
+        raise Refused(Code.corrupt_message, str(corrupt)) from None
+    return _append(call, topic, log, batch)
 
 
 def _append(call: Call, topic: Topic, log: PartitionLog, batch: Batch) -> tuple[Batch, list[Change]]:
@@ -180,6 +210,9 @@ def _append(call: Call, topic: Topic, log: PartitionLog, batch: Batch) -> tuple[
     if node.data_bytes + len(batch.data) > node.options.limits.data_bytes:
         raise Refused(Code.kafka_storage_error, "data limit reached (--max-data-mib)")
     try:
+        if batch.base or batch.count < 1 or batch.count != batch.last + 1:
+            words = f"a batch must start at offset 0 without gaps (got {batch.count} from {batch.base})"
+            raise Refused(Code.invalid_record, words)
         if batch.control:
             raise Refused(Code.invalid_record, "a client must not write transaction markers")
         if batch.producer_id != NO_PRODUCER and batch.base_sequence < 0:
@@ -196,17 +229,13 @@ def _append(call: Call, topic: Topic, log: PartitionLog, batch: Batch) -> tuple[
     return put, [PutBatch(topic.topic_id, log.index, put.base, put.data)]
 
 
-def _the_batch(records: bytes | None, acks: int = _NO_ACKS) -> Batch:
-    """Return the single batch of a partition's records. Raises ``Refused`` if there is not exactly one, or it is
-    invalid. As in Kafka, invalid ``acks`` are refused before a wrong checksum."""
+def _the_batch(records: bytes | None) -> Batch:
+    """Return the single batch of a partition's records, whose checksum may be wrong. Raises ``Refused`` if there is not
+    exactly one, or it has another form."""
     try:
-        found = list(batches(records or b""))
+        found = list(unchecked_batches(records or b""))
     except OldBatch as old:
         raise Refused(Code.invalid_record, str(old)) from None
-    except WrongChecksum as wrong:
-        if acks not in _ACKS:
-            raise Refused(Code.invalid_required_acks, "") from None
-        raise Refused(Code.corrupt_message, str(wrong)) from None
     except CorruptBatch as corrupt:
         raise Refused(Code.corrupt_message, str(corrupt)) from None
     if len(found) != 1:

@@ -37,10 +37,6 @@ class CorruptBatch(ValueError):
     """Bytes that are not a batch, or have a wrong checksum."""
 
 
-class WrongChecksum(CorruptBatch):
-    """A batch with a wrong checksum. Kafka looks at it later than at the form of a batch."""
-
-
 class OldBatch(ValueError):
     """A batch in a message format from before Kafka 0.11."""
 
@@ -61,8 +57,14 @@ class Batch:
     count: int
 
     @property
-    def transactional(self) -> bool:
+    def marked(self) -> bool:
+        """Whether the batch says that it is transactional."""
         return bool(self.attributes & _TRANSACTIONAL)
+
+    @property
+    def transactional(self) -> bool:
+        """Whether the batch belongs to a transaction. As in Kafka, a batch without a producer does not."""
+        return self.marked and self.producer_id > NO_PRODUCER
 
     @property
     def control(self) -> bool:
@@ -76,6 +78,21 @@ class Batch:
 
 def batches(data: bytes) -> Iterator[Batch]:
     """Yield the batches in the records of a Produce request. Raises ``CorruptBatch`` and ``OldBatch``."""
+    for batch in unchecked_batches(data):
+        check_checksum(batch)
+        yield batch
+
+
+def check_checksum(batch: Batch) -> None:
+    """Raise ``CorruptBatch`` if a batch has a wrong checksum."""
+    data = batch.data
+    if crc32c.crc32c(memoryview(data)[_CRC_FROM:]) != int.from_bytes(data[_CRC_FROM - 4 : _CRC_FROM], "big"):
+        raise CorruptBatch("a batch has a wrong checksum")
+
+
+def unchecked_batches(data: bytes) -> Iterator[Batch]:
+    """Yield the batches in the records of a Produce request, also those with a wrong checksum. Raises ``CorruptBatch``
+    for another form, and ``OldBatch``."""
     at = 0
     while at < len(data):
         if len(data) - at < _UP_TO_MAGIC:
@@ -86,7 +103,7 @@ def batches(data: bytes) -> Iterator[Batch]:
             if data[at + 16] < _MAGIC:
                 raise OldBatch(f"message format must be 2 (got {data[at + 16]})")
             raise CorruptBatch(f"a batch has at least {HEADER_BYTES} bytes (got {len(data) - at})")
-        (base, length, _, magic, crc, attributes, delta, first, latest, producer, epoch, sequence, count) = (
+        (base, length, _, magic, _, attributes, delta, first, latest, producer, epoch, sequence, count) = (
             _HEADER.unpack_from(data, at)
         )
         if magic < _MAGIC:
@@ -94,8 +111,6 @@ def batches(data: bytes) -> Iterator[Batch]:
         end = at + _BEFORE_LENGTH + length
         if magic != _MAGIC or length < HEADER_BYTES - _BEFORE_LENGTH:
             raise CorruptBatch(f"invalid batch: length {length}, magic {magic}, {len(data) - at} bytes left")
-        if crc32c.crc32c(memoryview(data)[at + _CRC_FROM : end]) != crc:
-            raise WrongChecksum("a batch has a wrong checksum")
         yield Batch(data[at:end], base, base + delta, attributes, first, latest, producer, epoch, sequence, count)
         at = end
 

@@ -209,11 +209,12 @@ class PartitionLog:
 
     def end_of(self, epoch: int) -> tuple[int, int]:
         """Return the greatest epoch with records that is not above ``epoch``, and its end offset; -1 and -1 for an
-        epoch that has not begun. If the records of the epoch were deleted, the end is the start of the log, as in
-        Kafka's ``LeaderEpochFileCache``."""
+        epoch that has not begun, and for -1, which is no epoch. If the records of the epoch were deleted, the end is
+        the start of the log. Any other negative epoch counts as one before the first. All as in Kafka's
+        ``LeaderEpochFileCache``."""
         if epoch == self.leader_epoch:
             return epoch, self.high
-        if not 0 <= epoch < self.leader_epoch:
+        if epoch == -1 or epoch > self.leader_epoch:
             return -1, -1
         at = bisect_right(self._epochs, epoch, key=lambda row: row[0])
         end = self._epochs[at][1] if at < len(self._epochs) else self.high
