@@ -31,7 +31,7 @@ from fencepost_server.apis.call import Answer, Call, Values
 from fencepost_server.apis.elsewhere import anywhere, elsewhere
 from fencepost_server.apis.groups import Answered, in_version
 from fencepost_server.apis.login import bare_message
-from fencepost_server.apis.refusal import refusal
+from fencepost_server.apis.refusal import refusal, refused
 from fencepost_server.apis.table import TABLE, Api
 from fencepost_server.net.connection import Begun, Connection
 from fencepost_server.node import Node
@@ -149,15 +149,10 @@ class Dispatch:
 
         return answer() if done.done() else Begun(done, answer)
 
-    def refuse(self, connection: Connection, frame: bytes, code: ErrorCode) -> bytes | None:
+    def refuse(self, frame: bytes, code: ErrorCode) -> bytes:
         """Return the answer that rejects a request with an error code. Raises ``MalformedFrame`` if the frame is not a
         request, or its answer has no error code."""
-        session = connection.session
-        assert isinstance(session, Session)
-        header = read_request_header(frame)
-        call = Call(self.node, header, session)
-        values = refusal(call, read_request(header, frame), Code(int(code)))
-        return _written(header.api, header.api_version, header.correlation_id, values)
+        return refused(frame, Code(int(code)))
 
     async def _handled(self, api: Api, call: Call, request: object) -> Answer | None:
         try:
@@ -192,7 +187,7 @@ def _out_of_turn(call: Call, request: object) -> Values:
     """The values of the answer to a request that interrupts a login. As in Kafka, the answer is empty if it has no
     error code."""
     try:
-        return refusal(call, request, Code.illegal_sasl_state)
+        return refusal(call.header, request, Code.illegal_sasl_state)
     except MalformedFrame:
         return {}
 
@@ -201,7 +196,7 @@ def _refused(api: Api, call: Call, request: object, failure: BaseException) -> V
     """The values of the answer to a request whose handling raised ``failure``."""
     if isinstance(failure, AppendError | StoreError):
         _log.error("%s of %s rejected: %s", api.name, call.header.client_id, failure)
-        return refusal(call, request, Code.kafka_storage_error)
+        return refusal(call.header, request, Code.kafka_storage_error)
     if isinstance(failure, FencedEpoch):
         _log.error("%s of %s rejected: %s", api.name, call.header.client_id, failure)
         return elsewhere(call, request)
@@ -210,7 +205,7 @@ def _refused(api: Api, call: Call, request: object, failure: BaseException) -> V
     else:
         name = call.header.client_id
         _log.error("%s v%s of %s failed with an internal error", api.name, call.version, name, exc_info=failure)
-    return refusal(call, request, Code.unknown_server_error)
+    return refusal(call.header, request, Code.unknown_server_error)
 
 
 def _written(api: str, version: int, correlation_id: int, values: Answer) -> bytes:

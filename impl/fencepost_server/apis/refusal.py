@@ -13,9 +13,17 @@ from typing import Final, TypeAlias
 
 from kio.schema.errors import ErrorCode as Code
 
-from fencepost.wire.frames import MalformedFrame, response_schema
+from fencepost.wire.fill import fill
+from fencepost.wire.frames import (
+    MalformedFrame,
+    RequestHeader,
+    read_request,
+    read_request_header,
+    response_schema,
+    write_response,
+)
 from fencepost.wire.shape import shape
-from fencepost_server.apis.call import Call, Values, optional, uuid_bytes
+from fencepost_server.apis.call import Values, optional, uuid_bytes
 
 #: From a request of any API and an error code to the rows of the answer. The fields are read by their names, which the
 #: table below has for each API.
@@ -25,14 +33,22 @@ _NO_ROWS: Final[tuple[object, ...]] = ()
 _TOP_ALONE_SINCE: Final = 13
 
 
-def refusal(call: Call, request: object, code: Code) -> Values:
+def refused(frame: bytes, code: Code) -> bytes:
+    """Return the frame of the answer that rejects the request in a frame. Raises ``MalformedFrame`` as ``refusal``
+    does, and if the frame is not a request."""
+    header = read_request_header(frame)
+    values = refusal(header, read_request(header, frame), code)
+    return write_response(header.correlation_id, fill(response_schema(header.api, header.api_version), values))
+
+
+def refusal(header: RequestHeader, request: object, code: Code) -> Values:
     """Return the answer with the code at its top, if it has one there, or else in each row of the request; in some
     versions of Fetch in both places.
 
     Raises ``MalformedFrame``, which closes the connection, if there is no row for the error, as in the metadata of all
     topics.
     """
-    api, version = call.header.api, call.version
+    api, version = header.api, header.api_version
     fields = {field.name for field in shape(response_schema(api, version))}
     top: Values = {"error_code": code} if "error_code" in fields else {}
     if top and not (api == "fetch" and version < _TOP_ALONE_SINCE):

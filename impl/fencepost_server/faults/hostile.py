@@ -6,16 +6,14 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, Generic, Protocol, TypeVar
 
 from fencepost.aio import GroupBroker
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import Record
 from fencepost.store import AppendError, Store
 from fencepost.wire.frames import RequestHeader, read_request_header
-from fencepost_server.dispatch import Dispatch
 from fencepost_server.faults.plan import Chances, Fault, Plan
-from fencepost_server.net.connection import Connection
 from fencepost_server.security.session import Session
 
 _log = logging.getLogger(__name__)
@@ -24,17 +22,43 @@ _log = logging.getLogger(__name__)
 _SPARED: Final = ("api_versions", "sasl_handshake", "sasl_authenticate")
 
 
-class Hostile:
+class Link(Protocol):
+    """A connection of a client."""
+
+    session: object
+
+    async def send(self, answer: bytes) -> None:
+        """Send an answer."""
+
+    def drop(self, reason: str) -> None:
+        """Close the connection without an answer."""
+
+
+LinkT = TypeVar("LinkT", bound=Link)
+LinkIn_contra = TypeVar("LinkIn_contra", bound=Link, contravariant=True)
+
+
+class Answers(Protocol[LinkIn_contra]):
+    """What answers frames: the dispatch of the server, or another broker."""
+
+    async def __call__(self, connection: LinkIn_contra, frame: bytes) -> bytes | None:
+        """Return the answer; None if there is none."""
+
+    def refuse(self, frame: bytes, code: ErrorCode) -> bytes:
+        """Return the answer that rejects a request."""
+
+
+class Hostile(Generic[LinkT]):
     """A wrapper of ``dispatch`` that answers frames with the faults of the plan. ``done`` counts the faults by kind."""
 
-    def __init__(self, dispatch: Dispatch, plan: Plan) -> None:
+    def __init__(self, dispatch: Answers[LinkT], plan: Plan) -> None:
         self.done: Counter[str] = Counter()
         self._dispatch = dispatch
         self._plan = plan
         self._chances = Chances(plan, "lose", "delay", "double", "reorder", "close", "error")
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
-        self._held: dict[Connection, list[bytes]] = {}
+        self._held: dict[LinkT, list[bytes]] = {}
         self._late: set[asyncio.Task[None]] = set()
 
     @property
@@ -42,7 +66,7 @@ class Hostile:
         """The time since the server's start."""
         return (self._loop.time() - self._began) * 1_000
 
-    async def __call__(self, connection: Connection, frame: bytes) -> bytes | None:
+    async def __call__(self, connection: LinkT, frame: bytes) -> bytes | None:
         """Return the answer; None if there is none, or it is sent later."""
         session = connection.session
         if isinstance(session, Session) and session.bare:  # after SaslHandshake v0: a token without a header
@@ -63,9 +87,9 @@ class Hostile:
             answer = held  # an answer that was held back follows this one
         return answer
 
-    async def _spoilt(self, fault: Fault, connection: Connection, frame: bytes) -> bytes | None:
+    async def _spoilt(self, fault: Fault, connection: LinkT, frame: bytes) -> bytes | None:
         if fault.do == "error":
-            return self._dispatch.refuse(connection, frame, ErrorCode[fault.code])
+            return self._dispatch.refuse(frame, ErrorCode[fault.code])
         if fault.do == "close" and not fault.handled:
             connection.drop("injected fault")
             return None
@@ -86,7 +110,7 @@ class Hostile:
                 task.add_done_callback(self._late.discard)
         return None
 
-    async def _at_last(self, connection: Connection, seconds: float) -> None:
+    async def _at_last(self, connection: LinkT, seconds: float) -> None:
         await asyncio.sleep(seconds)
         for held in self._held.pop(connection, ()):
             await connection.send(held)

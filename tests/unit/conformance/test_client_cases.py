@@ -9,19 +9,24 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from fencepost_conformance.common.addresses import Address
 from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.judge.cases.play import Ending, Played
 from fencepost_conformance.judge.client_cases.case import CLIENT_CASES
 from fencepost_conformance.judge.client_cases.catalogue import chosen
 from fencepost_conformance.judge.client_cases.play import play_all
 from fencepost_conformance.judge.client_cases.process import filled, words_of
-from fencepost_conformance.judge.client_cases.stage import ClientUnderTest
+from fencepost_conformance.judge.client_cases.stage import ClientUnderTest, served, settings_for
 from fencepost_conformance.show.report.cases import table
+from fencepost_server.options import Address as Listen
+from fencepost_server.options import Options
+from fencepost_server.run import Setup
 
 SCRIPT = Path(__file__).parents[2] / "clients" / "scripted.py"
 PLACES = "--bootstrap {bootstrap} --group {group} --topic {topic}"
@@ -133,6 +138,28 @@ def test_a_command_that_is_not_a_client_is_reported_in_one_line(script: str, tex
         assert found.ending in {Ending.NOT_REACHED, Ending.NOT_SUPPORTED}
         assert text in found.why
         assert "\n" not in found.why
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "ending"),
+    [
+        ("", "client.error.5", Ending.PASSED),
+        pytest.param("", "client.join.3", Ending.PASSED, marks=pytest.mark.all),
+        pytest.param("", "client.coordinator.1", Ending.PASSED, marks=pytest.mark.all),
+        pytest.param("dies-on-error", "client.error.5", Ending.FAILED, marks=pytest.mark.all),
+    ],
+)
+def test_the_same_cases_are_played_in_front_of_another_broker(fault: str, name: str, ending: Ending) -> None:
+    """The relay makes the trouble there: an error, a lost connection, and a coordinator that moves."""
+
+    async def beside() -> Played:
+        options = Options(node_id=1, listen=Listen(host="127.0.0.1", port=0), offsets_partitions=4)
+        async with served(Setup(options=options, settings=settings_for(SESSION_MS))) as ready:
+            there = replace(client(fault, 8.0), broker=Address("127.0.0.1", ready.listen.port))
+            return (await play_all(chosen([name]), there))[0]
+
+    found = asyncio.run(beside())
+    assert found.ending is ending, found.why
 
 
 def test_every_process_is_ended(tmp_path: Path) -> None:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from fencepost_conformance.common.errors import CannotRun
+from fencepost_conformance.judge.cases.case import CASES
+from fencepost_conformance.judge.cases.catalogue import chosen
+from fencepost_conformance.judge.cases.play import Ending, Played
+from fencepost_conformance.judge.client_cases import catalogue
+from fencepost_conformance.judge.client_cases.case import CLIENT_CASES
+from fencepost_conformance.run.commands.conform_clients import excused
 from fencepost_conformance.run.matrix.clients import peers_folder, read_clients
 from fencepost_conformance.run.matrix.pages import html, markdown
 from fencepost_conformance.run.matrix.results import Row, row_of
 from fencepost_conformance.run.matrix.subjects import Subject, brokers
+from fencepost_conformance.run.matrix.verdicts import VERDICTS, Entry, read_verdicts
 
 BROKER = Subject("some", "broker", "Some broker", "1.2", ("some",))
 CLIENT = Subject("one", "client", "one (Go)", "v3", ("--client", "one"))
@@ -28,12 +39,20 @@ def case(name: str, ending: str, *exchanges: str) -> dict[str, Any]:
     }
 
 
-def row(folder: Path, subject: Subject, *cases: dict[str, Any]) -> Row:
+def row(folder: Path, subject: Subject, *cases: dict[str, Any], entries: tuple[Entry, ...] = ()) -> Row:
     file = folder / subject.key / "cases.json"
     file.parent.mkdir()
     file.write_text(json.dumps({"cases": cases}))
     os.utime(file, (1_700_000_000, 1_700_000_000))
-    return row_of(subject, file.parent)
+    return row_of(subject, file.parent, entries)
+
+
+def entry(*cases: str, verdict: str = "fault", **more: Any) -> Entry:
+    return Entry(cases=cases, verdict=verdict, why="It is wrong.", kafka="4.4.0", **more)
+
+
+def head(kind: str) -> list[str]:
+    return [f"| {kind} | cases | verdict | what | beside Kafka | ticket |", "|---|---|---|---|---|---|"]
 
 
 def test_a_cell_counts_endings_and_links_to_its_shortest_failure(tmp_path: Path) -> None:
@@ -51,29 +70,127 @@ def test_a_cell_counts_endings_and_links_to_its_shortest_failure(tmp_path: Path)
     assert markdown(rows).split("## Brokers", 1)[1].splitlines()[2:] == [
         "| broker | version | date | classic | admin | mixed |",
         "|---|---|---|---|---|---|",
-        "| Some broker | 1.2 | 2023-11-14 | 2; [2 failed](matrix.html#some-classic) | 0; 1 not supported "
+        "| Some broker | 1.2 | 2023-11-14 | 2; [2 not examined](matrix.html#some-classic) | 0; 1 not supported "
         "| 0; 1 known fault |",
         "",
         "Not in this table:",
         "",
         "- Idle 2: it was not run",
         "",
+        "### Failures of brokers",
+        "",
+        *head("broker"),
+        "| Some broker | `classic.join.3`, `classic.join.4` | not examined |  |  |  |",
+        "",
         "## Clients",
         "",
         "| client | version | date | rejoin | close |",
         "|---|---|---|---|---|",
-        "| one (Go) | v3 | 2023-11-14 | 1 | 0; 1 not reached |",
+        "| one (Go) | v3 | 2023-11-14 | 1 | 0; [1 not examined](matrix.html#one-close) |",
         "",
         "Not in this table:",
         "",
         "- gone (C): gone is not installed",
+        "",
+        "### Failures of clients",
+        "",
+        *head("client"),
+        "| one (Go) | `client.close.1` | not examined |  |  |  |",
     ]
     page = html(rows)
-    assert '<a href="#some-classic">2 failed</a>' in page
+    assert '<a href="#some-classic">2 not examined</a>' in page
     assert '<h3 id="some-classic">Some broker: classic.join.4</h3>' in page
     assert "shortest" in page
     assert "second" not in page
     assert "<b>a &lt; b</b>" in page
+
+
+def test_a_cell_names_the_verdicts_about_its_failures(tmp_path: Path) -> None:
+    """A verdict explains the failure whose text it names. Another failure of that case is not examined."""
+    entries = (
+        entry("client.close.1", "client.join", shows="a < b", ticket="https://example.org/7"),
+        entry("client.close.2", shows="another text"),
+        entry("client.close.3", verdict="allowed"),
+    )
+    failed = [case(f"client.{name}", "failed", "x") for name in ("close.1", "close.2", "close.3", "join.4", "join.5")]
+    of_row = row(tmp_path, CLIENT, *failed, case("client.close.4", "passed"), entries=entries)
+    lines = markdown([of_row]).splitlines()
+    cells = "1; [1 not examined, 1 fault of the peer, 1 allowed](matrix.html#one-close)"
+    assert f"| one (Go) | v3 | 2023-11-14 | {cells} | 0; [2 fault of the peer](matrix.html#one-join) |" in lines
+    about = lines[lines.index("### Failures of clients") + 4 :]
+    link, names = "[example.org/7](https://example.org/7)", "`client.close.1`, `client.join.4`, `client.join.5`"
+    assert about[:3] == [
+        f"| one (Go) | {names} | fault of the peer | It is wrong. | 4.4.0 | {link} |",
+        "| one (Go) | `client.close.2` | not examined |  |  |  |",
+        "| one (Go) | `client.close.3` | allowed | It is wrong. | 4.4.0 |  |",
+    ]
+    page = html([of_row])
+    assert "<li>client.close.1: fault of the peer: It is wrong. " in page
+    assert "<li>client.close.2: not examined</li>" in page
+
+
+def test_a_verdict_about_a_case_that_passes_is_stale(tmp_path: Path) -> None:
+    entries = (
+        entry("client.close.1", "client.close.2", shows="a <"),
+        entry("client.close.1", shows="another text"),
+        entry("client.join"),
+        entry("client.close.1", sometimes=True, shows="another text"),
+        entry("client.gone.1"),
+    )
+    cases = [case("client.close.1", "failed", "x"), case("client.close.2", "passed"), case("client.join.1", "passed")]
+    of_row = row(tmp_path, CLIENT, *cases, entries=entries)
+    assert of_row.stale() == ["client.close.2", "client.close.1", "client.join", "client.gone.1"]
+    assert markdown([of_row]).splitlines()[-1] == "- one: client.close.2, client.close.1, client.join, client.gone.1"
+    assert row_of(Subject("idle", "client", "Idle", "2", ()), tmp_path, entries).stale() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[one]]\ncases = ['a.b.1']\nverdict = 'fault'\nwhy = 'x'", "kafka must say beside which release"),
+        (
+            "[[one]]\ncases = ['a.b.1']\nverdict = 'wrong'\nwhy = 'x'",
+            "must be one of fault, allowed, unknown (got 'wrong')",
+        ),
+        ("[[one]]\ncases = []\nverdict = 'fault'\nwhy = 'x'", "an entry of one needs cases and why"),
+        ("[[one]]\ncase = ['a']\nverdict = 'fault'\nwhy = 'x'", "has no field 'case'"),
+        ("[[one]", "cannot be read"),
+    ],
+)
+def test_a_verdict_that_is_malformed_is_reported_in_one_line(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "verdicts.toml"
+    file.write_text(text)
+    with pytest.raises(CannotRun) as refused:
+        read_verdicts(file)
+    assert message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_verdicts_are_about_rows_and_cases_that_exist() -> None:
+    assert chosen(())
+    assert catalogue.chosen(())  # the registers are filled
+    clients = {each.name for each in read_clients(peers_folder())}
+    for key, entries in read_verdicts(peers_folder() / VERDICTS).items():
+        assert key in clients | {each.key for each in brokers()}
+        known = CLIENT_CASES if key in clients else CASES
+        for each in entries:
+            for name in each.cases:
+                assert any(case == name or case.startswith(f"{name}.") for case in known), (key, name)
+            assert each.ticket == "" or each.ticket.startswith("https://")
+
+
+def test_a_client_by_its_name_has_its_known_faults() -> None:
+    found = Played(CLIENT_CASES["client.close.1"], Ending.FAILED, "client 1 sent a < b", None, (), frozenset(), 1.0)
+    assert excused(found, [entry("client.close.1", shows="a < b")]).ending is Ending.KNOWN_FAULT
+    assert "fault of the peer: It is wrong." in excused(found, [entry("client.close")]).why
+    for other in (
+        entry("client.close.1", shows="other"),
+        entry("client.close.2"),
+        entry("client.close", verdict="unknown"),
+    ):
+        assert excused(found, [other]) == found
+    passed = replace(found, ending=Ending.PASSED)
+    assert excused(passed, [entry("client.close.1")]) == passed
 
 
 def test_the_rows_have_different_names_and_the_drivers_exist() -> None:

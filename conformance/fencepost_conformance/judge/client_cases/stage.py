@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -32,9 +32,12 @@ from ...traces.wire.settings import Known
 from ..cases.peer import NotReached, NotSupported
 from ..server.script import Records, batch
 from .process import NOT_SUPPORTED, ClientProcess, Said, filled
+from .relay import Relay
 
 #: how long a case waits for something that the client must do
 PATIENCE_S: Final = 40.0
+#: the session timeout of members
+SESSION_MS: Final = 6_000
 _TICK_S: Final = 0.05
 #: kio's names of APIs by key, for what cases wait for
 NAMES: Final = {1: "Fetch", 8: "OffsetCommit", 9: "OffsetFetch", 10: "FindCoordinator", **API_OF_KEY}
@@ -42,16 +45,33 @@ _ASSIGNING: Final = ("SyncGroup", "ConsumerGroupHeartbeat")
 #: the broker's node id
 _NODE: Final = 1
 _RECORDS: Final = 5
+#: how often a new topic is looked up until it has leaders
+_LED_TRIES: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ClientUnderTest:
     """The words of the command, the session timeout that members use, and how long a case waits for something that the
-    client must do; to close, it has half as much again, since a request may have to time out."""
+    client must do; to close, it has half as much again, since a request may have to time out. ``broker``: the broker
+    that takes the place of the bundled one; it must have the settings of ``settings_for``."""
 
     words: tuple[str, ...]
-    session_ms: int = 6_000
+    session_ms: int = SESSION_MS
     patience_s: float = PATIENCE_S
+    broker: Address | None = None
+
+
+def settings_for(session_ms: int = SESSION_MS) -> Settings:
+    """Return the broker's settings for cases whose members have this session timeout."""
+    return Settings(
+        group_min_session_timeout_ms=min(1_000, session_ms),
+        group_initial_rebalance_delay_ms=0,
+        group_consumer_session_timeout_ms=session_ms,
+        group_consumer_min_session_timeout_ms=min(1_000, session_ms),
+        group_consumer_heartbeat_interval_ms=max(100, session_ms // 8),
+        group_consumer_min_heartbeat_interval_ms=100,
+        group_consumer_assignment_interval_ms=0,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +319,8 @@ class Stage:
         self.group, self.topic = f"group-{uuid4().hex[:12]}", f"topic-{uuid4().hex[:12]}"
         self.runs: list[ClientRun] = []
         self._open = AsyncExitStack()
-        self._address: Address | None = None
+        self._broker = Address("", 0)  # for the suite itself
+        self._address: Address | None = None  # for the recorders
         self._partitions = 0
         self._began_s = 0.0
         self.settings = Settings()
@@ -319,26 +340,44 @@ class Stage:
 
     async def broker(self, *faults: Fault, partitions: int = 4) -> None:
         """Start the broker with these faults, and put records into each partition of the topic."""
-        session = self.client.session_ms
-        self.settings = Settings(
-            group_min_session_timeout_ms=min(1_000, session),
-            group_initial_rebalance_delay_ms=0,
-            group_consumer_session_timeout_ms=session,
-            group_consumer_min_session_timeout_ms=min(1_000, session),
-            group_consumer_heartbeat_interval_ms=max(100, session // 8),
-            group_consumer_min_heartbeat_interval_ms=100,
-            group_consumer_assignment_interval_ms=0,
-        )
+        self.settings = settings_for(self.client.session_ms)
+        self._partitions = partitions
+        if self.client.broker is None:
+            self._broker = self._address = await self._bundled(faults)
+        else:
+            self._broker = self.client.broker
+            await self._create_topic()
+            relay = Relay(self._broker, faults)
+            self._address = await relay.start()
+            self._open.push_async_callback(relay.stop)
+        self._began_s = time.monotonic()
+        await self._produce(partitions)
+
+    async def _bundled(self, faults: Sequence[Fault]) -> Address:
         options = Options(
             node_id=_NODE, listen=Listen(host="127.0.0.1", port=0), offsets_partitions=4, limits=Limits(drain_s=0.2)
         )
-        setup = Setup(
-            options=options, settings=self.settings, topics={self.topic: partitions}, faults=Plan(tuple(faults))
-        )
-        ready = await self._open.enter_async_context(_served(setup))
-        self._address, self._partitions = Address("127.0.0.1", ready.listen.port), partitions
-        self._began_s = time.monotonic()
-        await self._produce(partitions)
+        topics = {self.topic: self._partitions}
+        setup = Setup(options=options, settings=self.settings, topics=topics, faults=Plan(tuple(faults)))
+        ready = await self._open.enter_async_context(served(setup))
+        return Address("127.0.0.1", ready.listen.port)
+
+    async def _create_topic(self) -> None:
+        """Create the topic on a broker of others, and wait until it is led. Raises ``NotReached``."""
+        rows = [{"name": self.topic, "num_partitions": self._partitions, "replication_factor": 1}]
+        connection = await OPEN.open(self._broker.host, self._broker.port)
+        answer: Any = await connection.ask("create_topics", 4, {"topics": rows, "timeout": 10_000})
+        led = False
+        for _ in range(_LED_TRIES):
+            told: Any = await connection.ask("metadata", 4, {"topics": [{"name": self.topic}]})
+            led = all(row.error_code.value == 0 and len(row.partitions) == self._partitions for row in told.topics)
+            if led or any(row.error_code.value for row in answer.topics):
+                break
+            await asyncio.sleep(_TICK_S)
+        await connection.close()
+        if not led:
+            codes = ", ".join(row.error_code.name for row in answer.topics)
+            raise NotReached(f"the broker did not create the topic {self.topic} ({codes})")
 
     def require_before(self, ms: int) -> None:
         """Raise ``NotReached`` if trouble that comes at this time after the broker's start has begun already."""
@@ -352,9 +391,8 @@ class Stage:
         await run.commits(after=before)
 
     async def _produce(self, partitions: int) -> None:
-        assert self._address is not None
         data = batch(Records(count=_RECORDS), round(time.time() * 1000), -1, -1)
-        connection = await OPEN.open(self._address.host, self._address.port)
+        connection = await OPEN.open(self._broker.host, self._broker.port)
         rows = [{"index": index, "records": data} for index in range(partitions)]
         topics = [{"name": self.topic, "partition_data": rows}]
         await connection.ask("produce", 7, {"acks": 1, "timeout": 10_000, "topic_data": topics})
@@ -385,7 +423,8 @@ class Stage:
 
 
 @asynccontextmanager
-async def _served(setup: Setup) -> AsyncIterator[Ready]:
+async def served(setup: Setup) -> AsyncIterator[Ready]:
+    """Run the bundled server on this loop."""
     until = asyncio.Event()
     told: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
     task = asyncio.ensure_future(serve(setup, told.set_result, until))

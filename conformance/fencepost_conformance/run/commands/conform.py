@@ -61,7 +61,6 @@ _NOT_WITH_BROKER: Final = {
 _NOT_WITH_CLIENT: Final = (
     "family",
     "html",
-    "strict",
     "traces",
     "seed",
     "protocol",
@@ -146,7 +145,10 @@ def conform(  # noqa: PLR0917 — options of a command line
         typer.Option(metavar="NAME", help="with BROKER: only this family of cases, such as classic; repeatable"),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="list the named cases, and play none")] = False,
-    strict: Annotated[bool, typer.Option(help="with BROKER: known faults of Apache Kafka count as failures")] = False,
+    strict: Annotated[
+        bool,
+        typer.Option(help="with BROKER or --client: known faults of Apache Kafka or of the client count as failures"),
+    ] = False,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="with BROKER: write JUnit XML, one test case each")
     ] = None,
@@ -157,7 +159,8 @@ def conform(  # noqa: PLR0917 — options of a command line
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="play the broker for a client, which this command starts: '… {bootstrap} … {group} … {topic} …'",
+            help="play the broker for a client, which this command starts: '… {bootstrap} … {group} … {topic} …', or "
+            "the name of a driver in conformance/peers; with BROKER: only make the trouble in front of that broker",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
@@ -168,8 +171,6 @@ def conform(  # noqa: PLR0917 — options of a command line
     # by its name, since typer and click each have the class
     given_on_line = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     if client is not None or (listed and case and all(name.split(".")[0] == "client" for name in case)):
-        if broker is not None:
-            raise CannotRun("give BROKER or --client, not both: with --client, the suite plays the broker")
         for name in _NOT_WITH_CLIENT:
             if name in given_on_line:
                 raise CannotRun(f"--{name} does not go with --client, whose cases are chosen by --case")
@@ -181,7 +182,15 @@ def conform(  # noqa: PLR0917 — options of a command line
         if out is not None:
             require_folder(out)
         conform_clients(
-            client, names=case or (), at_once=workers or CLIENTS_AT_ONCE, out=out, junit=junit, as_json=as_json
+            client,
+            broker=None if broker is None else parse_target(broker),
+            profile=profile,
+            names=case or (),
+            at_once=workers or CLIENTS_AT_ONCE,
+            strict=strict,
+            out=out,
+            junit=junit,
+            as_json=as_json,
         )
         return
     names = (*(case or ()), *families(family or ()))

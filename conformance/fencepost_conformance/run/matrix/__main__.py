@@ -13,6 +13,7 @@ from .clients import environment, peers_folder, read_clients
 from .pages import PAGE, html, markdown
 from .results import row_of
 from .subjects import Subject, brokers, of_client
+from .verdicts import NOT_EXAMINED, VERDICTS, read_verdicts
 
 _LIMIT_S: Final = 3600
 
@@ -51,7 +52,14 @@ def main() -> None:
             play(subject, given.results / subject.key)
     if given.list:
         return
-    rows = [row_of(subject, given.results / subject.key) for subject in subjects]
+    verdicts = read_verdicts(peers_folder() / VERDICTS)
+    rows = [row_of(subject, given.results / subject.key, verdicts.get(subject.key, ())) for subject in subjects]
+    for row in rows:
+        unexamined = [each["case"] for each in row.odd() if row.verdict(each) == NOT_EXAMINED]
+        if unexamined:
+            print(f"{row.subject.key}: not examined: {', '.join(unexamined)}")
+        if row.stale():
+            print(f"{row.subject.key}: stale verdicts, whose cases no longer fail so: {', '.join(row.stale())}")
     docs = repository.root() / "docs"
     (docs / "matrix.md").write_text(markdown(rows), encoding="utf-8")
     (docs / PAGE).write_text(html(rows), encoding="utf-8")

@@ -16,6 +16,9 @@ PROTOCOLS: Final = ("classic", "consumer")
 ASSIGNORS: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
 COMMITS: Final = ("sync", "async", "auto")
 
+#: what follows the command of a driver
+DRIVER_OPTIONS: Final = "--bootstrap {bootstrap} --group {group} --topic {topic}"
+
 _VERSION_S: Final = 60
 
 

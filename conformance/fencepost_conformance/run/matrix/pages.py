@@ -10,16 +10,27 @@ from typing import Any, Final
 
 from ...show.report.page import page
 from .results import NOT_SUPPORTED, PASSED, Row, columns
+from .verdicts import KINDS, NOT_EXAMINED, Entry, entry_for
 
 PAGE: Final = "matrix.html"
 _TITLES: Final = {"broker": "Brokers", "client": "Clients"}
-#: The endings that a cell names, beside the cases that passed.
-_NAMED: Final = ("failed", "not reached", "known fault", NOT_SUPPORTED)
+#: What a cell names, beside the cases that passed.
+_NAMED: Final = (NOT_EXAMINED, *KINDS.values(), "known fault", NOT_SUPPORTED)
 _INTRODUCTION: Final = """\
 `make matrix` plays the named cases on each broker and with each client that is installed, and writes this page. A cell
-has the number of cases that passed, and the number of the others by their [ending](cases.md#how-a-case-ends). A cell
-with failures links to the shortest exchange that failed. [peers.md](peers.md) tells what the failures of brokers are.
-The failures of clients have not been examined yet: they may also be faults of the cases or of the drivers.
+has the number of cases that passed, and the number of the others. A cell with failures links to the shortest exchange
+that failed.
+
+| In a cell | Meaning |
+|---|---|
+| fault of the peer | the broker or client is wrong: see [what counts as a fault](peers.md#what-counts-as-a-fault) |
+| allowed | the peer differs from Apache Kafka in a way that the protocol allows |
+| unknown | the failure was examined, and its cause was not found |
+| not examined | nobody has looked at this failure |
+| known fault | a fault of Apache Kafka itself, which [findings.md](findings.md) lists |
+| not supported | the peer lacks what the case needs |
+
+The verdicts are in `conformance/peers/verdicts.toml`, each for the failures whose text it names.
 """
 
 
@@ -51,7 +62,32 @@ def markdown(rows: Sequence[Row]) -> str:
             f"- {row.subject.name} {row.subject.version}".rstrip() + f": {row.why}" for row in of_kind if not row.cases
         ]
         parts += ["", "Not in this table:", "", *absent] if absent else []
+        told = [line for row in ran for line in _examined(row)]
+        if told:
+            parts += ["", f"### Failures of {title.lower()}", ""]
+            parts += [
+                f"| {kind} | cases | verdict | what | beside Kafka | ticket |",
+                "|---|---|---|---|---|---|",
+                *told,
+            ]
+        old = [f"- {row.subject.key}: {', '.join(row.stale())}" for row in ran if row.stale()]
+        parts += ["", "Stale verdicts, whose cases no longer fail so:", "", *old] if old else []
     return "\n".join(parts) + "\n"
+
+
+def _examined(row: Row) -> Iterator[str]:
+    """A line for each verdict about the failures of a row, and one for those without."""
+    together: dict[Entry | None, list[str]] = {}
+    for each in row.odd():
+        together.setdefault(entry_for(row.entries, each["case"], each.get("why", "")), []).append(each["case"])
+    for entry, names in together.items():
+        cases = ", ".join(f"`{name}`" for name in names)
+        if entry is None:
+            yield f"| {row.subject.name} | {cases} | {NOT_EXAMINED} |  |  |  |"
+            continue
+        ticket = f"[{entry.ticket.partition('//')[2]}]({entry.ticket})" if entry.ticket else ""
+        why = entry.why.replace("|", "\\|")
+        yield f"| {row.subject.name} | {cases} | {KINDS[entry.verdict]} | {why} | {entry.kafka} | {ticket} |"
 
 
 def _linked(row: Row, family: str, counts: Counter[str]) -> str:
@@ -100,5 +136,12 @@ def _html_rows(kind: str, ran: Sequence[Row], families: Sequence[str]) -> Iterat
 def _failure(row: Row, family: str, case: Mapping[str, Any]) -> Iterator[str]:
     yield f'<h3 id="{escape(anchor(row, family))}">{escape(row.subject.name)}: {escape(case["case"])}</h3>'
     yield f"<p>{escape(case['text'])}</p><p><b>{escape(case['why'])}</b> ({escape(', '.join(case['rules']))})</p>"
-    told = "\n".join(json.dumps(each, ensure_ascii=False) for each in case["exchanges"])
+    yield "<ul>"
+    for each in row.odd(family):
+        found = entry_for(row.entries, each["case"], each.get("why", ""))
+        why = "" if found is None else f": {found.why}"
+        link = f' <a href="{escape(found.ticket)}">{escape(found.ticket)}</a>' if found and found.ticket else ""
+        yield f"<li>{escape(each['case'])}: {escape(row.verdict(each))}{escape(why)}{link}</li>"
+    yield "</ul>"
+    told = "\n".join(json.dumps(each, ensure_ascii=False) for each in case.get("exchanges", ()))
     yield f"<pre>{escape(told)}</pre>"

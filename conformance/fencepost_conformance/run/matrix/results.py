@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .subjects import Subject
+from .verdicts import ODD, Entry, kind_of, stale
 
 PASSED, NOT_SUPPORTED = "passed", "not supported"
 
@@ -18,24 +19,40 @@ PASSED, NOT_SUPPORTED = "passed", "not supported"
 @dataclass(frozen=True, slots=True)
 class Row:
     """``date``: when the cases were played. ``cases``: as ``cases.json`` has them; empty if the subject did not run,
-    which ``why`` then explains."""
+    which ``why`` then explains. ``entries``: the verdicts about its failures."""
 
     subject: Subject
     date: str
     cases: tuple[Mapping[str, Any], ...]
     why: str = ""
+    entries: tuple[Entry, ...] = ()
 
     def families(self) -> dict[str, Counter[str]]:
-        """The endings in each family."""
+        """The endings in each family; a failure counts by its verdict, such as ``fault of the peer``."""
         found: dict[str, Counter[str]] = {}
         for each in self.cases:
-            found.setdefault(family(each["case"]), Counter())[each["ending"]] += 1
+            ending = self.verdict(each) if each["ending"] in ODD else each["ending"]
+            found.setdefault(family(each["case"]), Counter())[ending] += 1
         return found
 
+    def verdict(self, case: Mapping[str, Any]) -> str:
+        """What a failure is, in words."""
+        return kind_of(self.entries, case)
+
+    def odd(self, of: str | None = None) -> list[Mapping[str, Any]]:
+        """The cases that need a verdict, of a family or of all."""
+        return [each for each in self.cases if each["ending"] in ODD and of in (None, family(each["case"]))]
+
     def shortest(self, of: str) -> Mapping[str, Any] | None:
-        """The failure of a family with the fewest exchanges; None if no case of it failed."""
-        failed = [each for each in self.cases if family(each["case"]) == of and each["ending"] == "failed"]
-        return min(failed, key=lambda each: len(each["exchanges"]), default=None)
+        """The failure of a family with the fewest exchanges, of those that were not reached if none failed; None if
+        there is none of either."""
+        return min(
+            self.odd(of), key=lambda each: (each["ending"] != "failed", len(each.get("exchanges", ()))), default=None
+        )
+
+    def stale(self) -> list[str]:
+        """The names in verdicts that explain no failure any more."""
+        return stale(self.entries, self.cases) if self.cases else []
 
 
 def family(case: str) -> str:
@@ -44,8 +61,8 @@ def family(case: str) -> str:
     return second if first == "client" else first
 
 
-def row_of(subject: Subject, folder: Path) -> Row:
-    """Read the results in a folder."""
+def row_of(subject: Subject, folder: Path, entries: tuple[Entry, ...] = ()) -> Row:
+    """Read the results in a folder. ``entries``: the verdicts about the subject."""
     if subject.lacking:
         return Row(subject, "", (), subject.lacking)
     file = folder / "cases.json"
@@ -54,7 +71,7 @@ def row_of(subject: Subject, folder: Path) -> Row:
         said = errors.read_text(encoding="utf-8").strip().splitlines() if errors.exists() else []
         return Row(subject, "", (), said[-1] if said else "it was not run")
     date = datetime.fromtimestamp(file.stat().st_mtime, UTC).date().isoformat()
-    return Row(subject, date, tuple(json.loads(file.read_text(encoding="utf-8"))["cases"]))
+    return Row(subject, date, tuple(json.loads(file.read_text(encoding="utf-8"))["cases"]), entries=entries)
 
 
 def columns(rows: Sequence[Row]) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ...targets.jvm.releases import RELEASES
-from .clients import Client, installed
+from .clients import DRIVER_OPTIONS, Client, installed
 
 #: a release without a profile of its own, and the cases that it can play
 OLD: Final = ("3.9.2", ("--profile", "kafka-4.0", "--family", "classic"))
@@ -48,6 +48,6 @@ def _kfake_version() -> str:
 def of_client(client: Client) -> Subject:
     """The row of a client, which may not be installed."""
     here = installed(client)
-    command = " ".join([*client.command, "--bootstrap {bootstrap} --group {group} --topic {topic}"])
+    command = " ".join([*client.command, DRIVER_OPTIONS])
     name = f"{client.name} ({client.language})"
     return Subject(client.name, "client", name, here.version, ("--client", command), here.reason)
