@@ -61,5 +61,5 @@ def elsewhere(call: Call, request: object) -> Values:
             ]
         }
     if name in _DATA:
-        return refusal(call, request, Code.not_leader_or_follower)
-    return refusal(call, request, Code.not_controller if name in _TOPICS else Code.not_coordinator)
+        return refusal(call.header, request, Code.not_leader_or_follower)
+    return refusal(call.header, request, Code.not_controller if name in _TOPICS else Code.not_coordinator)

@@ -70,7 +70,7 @@ async def fetch(call: Call, request: FetchRequest) -> Values:
         return {"error_code": refused.code}
     if call.version < _DIVERGING_SINCE and any("diverging_epoch" in answer for _, answer in told):
         return {  # a request of a later version has told the session how far the reader's epochs go
-            **refusal(call, request, Code.unsupported_version),
+            **refusal(call.header, request, Code.unsupported_version),
             "session_id": optional(request, "session_id", NO_SESSION),
         }
     topics: dict[bytes | str, list[FetchedRow]] = {}

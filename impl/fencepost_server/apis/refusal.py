@@ -1,8 +1,9 @@
 """Answers that reject a request with an error code.
 
 The place of the error code depends on the API and version. Some answers have one at the top, others have one for each
-row of the request. In OffsetFetch it is in the partitions (v0-1), at the top (v2-7), or in the groups (v8 on). In Fetch
-it is in the partitions (v4-6), in both places (v7-12), or at the top (v13 on).
+row of the request. In OffsetFetch it is in the partitions (v0-1), at the top (v2-7), or in the groups (v8 on); only
+UNSTABLE_OFFSET_COMMIT is always in the partitions (O-FETCH-08). In Fetch it is in the partitions (v4-6), in both places
+(v7-12), or at the top (v13 on).
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ def refusal(header: RequestHeader, request: object, code: Code) -> Values:
     topics.
     """
     api, version = header.api, header.api_version
+    if api == "offset_fetch" and code is Code.unstable_offset_commit:
+        return _unstable(request, code)
     fields = {field.name for field in shape(response_schema(api, version))}
     top: Values = {"error_code": code} if "error_code" in fields else {}
     if top and not (api == "fetch" and version < _TOP_ALONE_SINCE):
@@ -115,6 +118,29 @@ def _deleted(request: object, code: Code) -> list[Values]:
 
 
 _OFFSETS: Final = {"topics": _topics("topics", "partitions", "partition_index")}
+_FETCHED: Final = _topics(
+    "topics",
+    "partition_indexes",
+    "partition_index",
+    answered="partitions",
+    filled={"committed_offset": -1, "metadata": ""},
+)
+
+
+def _unstable(request: object, code: Code) -> Values:
+    """Put the code into each partition; a request for all partitions has none, and gets none."""
+    if not hasattr(request, "groups"):
+        return {"topics": _FETCHED(request, code) if optional(request, "topics", _NO_ROWS) else ()}
+    rows = [
+        {
+            "group_id": optional(row, "group_id", ""),
+            "topics": _FETCHED(row, code) if optional(row, "topics", _NO_ROWS) else (),
+        }
+        for row in optional(request, "groups", _NO_ROWS)
+    ]
+    return {"groups": rows}
+
+
 _GROUPS: Final = {"groups": _each("groups", "group_id")}
 _RESOURCES: Final = _each("resources", "resource_type", "resource_name")
 #: The rows by API and field of the answer.
@@ -141,13 +167,7 @@ _ROWS: Final[dict[str, dict[str, _Rows]]] = {
     "offset_for_leader_epoch": {"topics": _topics("topics", "partitions", "partition", named="topic")},
     "offset_fetch": {
         "groups": _each("groups", "group_id"),
-        "topics": _topics(
-            "topics",
-            "partition_indexes",
-            "partition_index",
-            answered="partitions",
-            filled={"committed_offset": -1, "metadata": ""},
-        ),
+        "topics": _FETCHED,
     },
     "add_partitions_to_txn": {
         "results_by_topic_v3_and_below": _topics(

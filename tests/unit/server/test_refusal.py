@@ -44,10 +44,10 @@ def codes(answer: Any) -> list[Code]:
     return [code for each in answer for code in codes(each)] if isinstance(answer, tuple | list) else []
 
 
-def answer_of(api: Api, version: int, rows: int) -> Any:
+def answer_of(api: Api, version: int, rows: int, code: Code = Code.coordinator_load_in_progress) -> Any:
     request = fill(request_schema(api.name, version), values(request_schema(api.name, version), rows))
-    call: Any = SimpleNamespace(header=SimpleNamespace(api=api.name), version=version)
-    made = fill(response_schema(api.name, version), refusal(call, request, Code.coordinator_load_in_progress))
+    header: Any = SimpleNamespace(api=api.name, api_version=version)
+    made = fill(response_schema(api.name, version), refusal(header, request, code))
     return read_response(api.name, version, write_response(1, made))
 
 
@@ -57,6 +57,19 @@ def test_an_error_reaches_the_answer(api: Api, version: int) -> None:
     assert set(said) - {Code.none} == {Code.coordinator_load_in_progress}
     top = any(field.name == "error_code" for field in shape(response_schema(api.name, version)))
     assert said.count(Code.coordinator_load_in_progress) >= (1 if top else 2)
+
+
+@pytest.mark.parametrize("version", [each for api, each in VERSIONS if api.name == "offset_fetch"])
+def test_an_unstable_offset_is_an_error_of_its_partition(version: int) -> None:
+    """In no version is it the error of the request or of the group (O-FETCH-08)."""
+    (api,) = [each for each in TABLE.values() if each.name == "offset_fetch"]
+    answer = answer_of(api, version, 2, Code.unstable_offset_commit)
+    groups = answer.groups if version >= 8 else [answer]
+    rows = [row for group in groups for topic in group.topics for row in topic.partitions]
+    assert len(rows) == (8 if version >= 8 else 4)
+    assert {row.error_code for row in rows} == {Code.unstable_offset_commit}
+    tops = [each.error_code for each in groups if hasattr(each, "error_code")]
+    assert set(tops) <= {Code.none}
 
 
 def test_an_answer_without_a_row_closes_the_connection() -> None:

@@ -12,8 +12,8 @@ from ..stage import Stage
 
 
 class _Trouble(NamedTuple):
-    """The ``nth`` request of an API is answered with each of these codes. ``api``: by Kafka's name, and ``kio`` by that
-    of the server's faults."""
+    """The ``nth`` request of an API is answered with each of these codes; ``nth`` 0: the first ``times`` requests.
+    ``api``: by Kafka's name, and ``kio`` by that of the server's faults."""
 
     protocol: str
     api: str
@@ -21,6 +21,7 @@ class _Trouble(NamedTuple):
     nth: int
     codes: tuple[ErrorCode, ...]
     rules: tuple[str, ...]
+    times: int = 1
 
 
 _LOADS, _ABSENT, _MOVED = (
@@ -29,7 +30,9 @@ _LOADS, _ABSENT, _MOVED = (
 _COORDINATOR: Final = (_LOADS, _ABSENT, _MOVED)
 _REBALANCE: Final = ErrorCode.REBALANCE_IN_PROGRESS
 _TROUBLES: Final = (
-    _Trouble("classic", "FindCoordinator", "find_coordinator", 1, (_ABSENT, _LOADS), ("K-FIND-01",)),
+    _Trouble("classic", "FindCoordinator", "find_coordinator", 1, (_ABSENT,), ("K-FIND-01",)),
+    # as long as Kafka creates the topic of offsets
+    _Trouble("classic", "FindCoordinator", "find_coordinator", 0, (_ABSENT,), ("K-FIND-01",), times=4),
     _Trouble("classic", "JoinGroup", "join_group", 1, _COORDINATOR, ("K-ERR-02", "K-ERR-03")),
     _Trouble("classic", "JoinGroup", "join_group", 2, (_MOVED, _REBALANCE), ("K-ERR-03", "K-ERR-06")),
     _Trouble("classic", "SyncGroup", "sync_group", 1, (_ABSENT, _MOVED, _REBALANCE), ("K-ERR-03", "K-ERR-06")),
@@ -58,15 +61,17 @@ def _register() -> None:
 
 
 def _case(number: int, trouble: _Trouble, code: ErrorCode) -> None:
-    which = ("first", "second", "third", "fourth")[trouble.nth - 1]
+    which = ("first four requests", "first", "second", "third", "fourth")[trouble.nth]
+    what = f"{which} {trouble.api}" if trouble.nth else f"{which} FindCoordinator"
     text = (
-        f"The {which} {trouble.api} of a member of a {trouble.protocol} group is answered {code.name}. "
+        f"The {what} of a member of a {trouble.protocol} group is answered {code.name}. "
         "The client tries again, and reads and commits the partitions that it is assigned."
     )
 
     @client_case(f"client.error.{number}", *trouble.rules, text=text)
     async def play(stage: Stage) -> None:
-        await stage.broker(Fault(do="error", api=trouble.kio, nth=trouble.nth, code=code.name))
+        nth, code_name = trouble.nth or None, code.name
+        await stage.broker(Fault(do="error", api=trouble.kio, nth=nth, times=trouble.times, code=code_name))
         client = await stage.start(protocol=trouble.protocol)
         await client.troubled(code)
         await client.settled()
