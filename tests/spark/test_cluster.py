@@ -194,18 +194,24 @@ def test_a_killed_worker_costs_its_tasks_only(
     assert {each["Stage Attempt ID"] for each in ends if each["Stage ID"] in making} == {0}
 
 
-def test_problems_are_reported_in_one_line(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, python: Path
+def test_packages_that_executors_lack_are_reported_in_one_line(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     lacking = standalone.python_without(tmp_path_factory.mktemp("python") / "lacking", "xxhash", "re2")
+    said = rf"on the executor at \S+ \({lacking}\) Python lacks xxhash and google-re2: pip"
+    with (
+        standalone.cluster(tmp_path / "cluster", workers=1) as made,
+        pytest.raises(CannotRun, match=said),
+        started(place(made, lacking), needs.TRACES),
+    ):
+        pass
+
+
+@pytest.mark.all
+def test_executors_that_cannot_run_are_reported_and_recordings_are_read_where_they_are(
+    tmp_path: Path, python: Path
+) -> None:
     with standalone.cluster(tmp_path / "cluster", workers=1) as made:
-        with (
-            pytest.raises(
-                CannotRun, match=rf"on the executor at \S+ \({lacking}\) Python lacks xxhash and google-re2: pip"
-            ),
-            started(place(made, lacking), needs.TRACES),
-        ):
-            pass
         nowhere = tmp_path / "nowhere" / "python3"
         with (
             pytest.raises(CannotRun, match=rf"cannot run {nowhere}: .*No such file"),

@@ -57,8 +57,8 @@ def test_spark_takes_a_folder_that_is_named_from_here(
 ) -> None:
     pytest.importorskip("pyspark", reason="needs PySpark")
     monkeypatch.chdir(unpacked)
-    run = ("conform", "--traces", "60", "--engine", "spark", "--workers", "2")
-    by_folder, _ = answer(capsys, *run, "--target", "kafka:libs")
+    run = ("conform", "--traces", "60", "--workers", "2")
+    by_folder, _ = answer(capsys, *run, "--engine", "spark", "--target", "kafka:libs")
     by_release, _ = answer(capsys, *run, "--target", f"kafka:{RELEASE}")
     for found in (by_folder, by_release):
         found["counts"].pop("steps_a_second")  # type: ignore[attr-defined]
