@@ -40,6 +40,7 @@ COMMANDS = {
     "simulate": "Move coordinators between brokers under members, commits and transactions",
     "mutants": "Run the suite against each known fault",
     "rules": "Show the rules of the rule book and the status of each",
+    "lab": "Play rebalances on a page in a browser, on the real coordinator and members",
     "diagram": "Draw a state machine",
     "bench": "Measure the cost table again",
     "doctor": "Show what is installed, and which jobs can run",

@@ -529,6 +529,7 @@ NOT_JUDGING = {
     "diagram": "draws",
     "promises": "lists what other commands check",
     "graph": "shows a graph to walk; check judges it",
+    "lab": "plays a group by hand; validate judges the trace that it saves",
     "bench": "measures; nothing is asserted",
 }
 #: modules that are run by name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 from fencepost.protocol.events import (
     Appended,
@@ -15,18 +16,24 @@ from fencepost.protocol.events import (
     TopicsChanged,
     Unload,
 )
+from fencepost.protocol.records import Record
 
 from ...traces.observation import Observation
 from ..world import APPEND_ERRORS
-from .session import WatchedSession
 from .world import World
+
+
+class Logged(Protocol):
+    """A coordinator with its log: the records in order."""
+
+    log: list[Record]
 
 
 class Broker:
     """A broker. ``leader_epoch`` counts the brokers that have led the partition; ``active``: one of them leads it
     now."""
 
-    def __init__(self, world: World, core: WatchedSession, topics: Mapping[str, int]) -> None:
+    def __init__(self, world: World, core: Logged, topics: Mapping[str, int]) -> None:
         self.core = core
         self.topics = {name: Topic(name, name.encode().ljust(16, b"\0"), size) for name, size in topics.items()}
         self.leader_epoch = 0

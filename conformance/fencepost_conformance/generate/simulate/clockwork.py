@@ -45,25 +45,30 @@ class Clockwork(ABC, Generic[K]):
 
     def _until(self, end: int) -> None:
         """Run everything that is due before ``end``."""
-        while True:
-            timers = self.timers
-            first = min(timers.values(), default=end)
-            if self._agenda and self._agenda[0][0] <= first:
-                at, _, what = self._agenda[0]
-                if at >= end:
-                    break
-                heapq.heappop(self._agenda)
-                self._at_once = 0 if at > self.now else self._at_once + 1
-                if self._at_once > MOST_AT_ONCE:
-                    raise Broken("LIV-12", f"endless loop: {MOST_AT_ONCE} turns in one millisecond")
-                self.now = max(self.now, at)
-                what()
-            elif first < end:
-                self.now = max(self.now, first)
-                self.fire(self.rng.choice(sorted((key for key, at in timers.items() if at <= self.now), key=str)))
-            else:
-                break
+        while self._turn(end):
+            pass
         self.now = end
+
+    def _turn(self, end: int) -> bool:
+        """Run the first thing that is due before ``end``; False if there is none."""
+        timers = self.timers
+        first = min(timers.values(), default=end)
+        if self._agenda and self._agenda[0][0] <= first:
+            at, _, what = self._agenda[0]
+            if at >= end:
+                return False
+            heapq.heappop(self._agenda)
+            self._at_once = 0 if at > self.now else self._at_once + 1
+            if self._at_once > MOST_AT_ONCE:
+                raise Broken("LIV-12", f"endless loop: {MOST_AT_ONCE} turns in one millisecond")
+            self.now = max(self.now, at)
+            what()
+            return True
+        if first < end:
+            self.now = max(self.now, first)
+            self.fire(self.rng.choice(sorted((key for key, at in timers.items() if at <= self.now), key=str)))
+            return True
+        return False
 
     def note(self, text: str) -> None:
         self._steps += 1

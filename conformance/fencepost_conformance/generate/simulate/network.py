@@ -17,6 +17,7 @@ from fencepost.protocol.messages import (
     RequestBody,
     SyncGroupRequest,
 )
+from fencepost.protocol.offset_messages import OffsetCommitRequest, OffsetFetchRequest
 
 from ..carried import as_carried
 from .host import AnyHost
@@ -30,6 +31,8 @@ _NEW = {
     HeartbeatRequest: 4,
     LeaveGroupRequest: 5,
     ConsumerGroupHeartbeatRequest: 1,
+    OffsetCommitRequest: 9,
+    OffsetFetchRequest: 9,
 }
 _OLD = {JoinGroupRequest: 5, SyncGroupRequest: 3, HeartbeatRequest: 3, LeaveGroupRequest: 3}
 

@@ -1,0 +1,215 @@
+"""The page of ``fencepost lab`` in a browser: every control, keys, colour schemes, a phone, and a silent console."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Thread
+from typing import Any
+
+from driver import Browser, chromium
+
+from fencepost_conformance.run.lab.server import LabServer
+
+#: counts what goes wrong in the page from now on; the browser's own log has the rest
+_WATCH = """
+window.wrong = [];
+addEventListener('error', event => wrong.push(event.message));
+addEventListener('unhandledrejection', event => wrong.push(String(event.reason)));
+"""
+
+
+@contextmanager
+def opened() -> Iterator[Browser]:
+    with LabServer(0) as server, chromium() as browser:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            visit(browser, server.url)
+            yield browser
+            assert browser.script("return wrong") == []
+            assert browser.ask("POST", f"{browser.session}/se/log", {"type": "browser"}) == []
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def visit(browser: Browser, url: str) -> None:
+    browser.open(url)
+    wait(browser, "typeof state === 'object' && state.view && document.querySelector('#starting input')")
+    browser.script(_WATCH)
+
+
+def wait(browser: Browser, condition: str) -> None:
+    for _ in range(150):
+        if browser.script(f"return Boolean({condition})"):
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"{condition} did not become true; the page says {said(browser)!r}")
+
+
+def said(browser: Browser) -> str:
+    return str(browser.script("return document.getElementById('said').textContent"))
+
+
+def press(browser: Browser, selector: str) -> None:
+    """Press a button, and wait until the page has drawn the answer."""
+    browser.script(f"document.querySelector({selector!r}).click()")
+    wait(browser, "!state.busy")
+
+
+def drawn(browser: Browser, what: str) -> Any:
+    return browser.script(f"return {what}")
+
+
+def start(browser: Browser, name: str, protocol: str) -> None:
+    browser.script(f"at('name').value = '{name}'; at('protocol').value = '{protocol}'")
+    press(browser, "#starter button")
+
+
+def test_every_control_works() -> None:
+    with opened() as browser:
+        used = controls(browser)
+        controls_on_page = "[...document.querySelectorAll('main :is(button, select, input)[id]')]"
+        on_page = set(browser.script(f"return {controls_on_page}.map(each => each.id)"))
+        assert on_page == used
+
+
+def controls(browser: Browser) -> set[str]:
+    used: set[str] = set()
+
+    def use(name: str, selector: str | None = None) -> None:
+        used.add(name)
+        press(browser, selector or f"#{name}")
+
+    start(browser, "c1", "consumer")
+    used |= {"name", "protocol"}
+    use("step")
+    assert "ConsumerGroupHeartbeat" in drawn(browser, "at('flying').textContent")
+    use("lose")
+    assert drawn(browser, "document.querySelectorAll('.row .cross').length") == 1
+    use("change")
+    use("second")
+    assert drawn(browser, "document.querySelectorAll('#strips rect.m0').length") > 0
+    use("static")
+    start(browser, "c2", "consumer")
+    assert "static" in drawn(browser, "at('clients').textContent")
+    use("step")
+    use("delay")
+    use("step")
+    browser.script("at('speed').value = '20'")
+    used.add("speed")
+    use("play")
+    wait(browser, "state.view.now > 9000")
+    use("play")
+    assert drawn(browser, "state.playing") is None
+    wait(browser, "!state.busy")
+    use("grow")
+    assert len(drawn(browser, "state.view.offsets")) == 7
+    use("fail-append")
+    assert "the next append fails" in drawn(browser, "at('clock').textContent")
+    use("move")
+    assert "no coordinator" in drawn(browser, "at('clock').textContent")
+    browser.script("at('timeout').value = 'session_ms'; at('timeout-ms').value = 7000")
+    used |= {"timeout", "timeout-ms"}
+    press(browser, "#timeouts button")
+    assert "session_ms 7000" in said(browser)
+    for _ in range(60):
+        if drawn(browser, "!at('repeat').disabled"):
+            break
+        press(browser, "#step")
+    use("repeat")
+    press(browser, "#second")
+    assert drawn(browser, "document.querySelector('#rows').textContent.includes('(repeated)')")
+    use("quiet")
+    press(browser, ".row.message")
+    assert "Fields of" in drawn(browser, "at('fields').textContent")
+    for action in ("Slow", "Freeze 30 s", "Crash", "Start again", "Stop"):
+        press(browser, f"#clients [aria-label='{action} c2']")
+        assert drawn(browser, "!at('said').className"), said(browser)
+    length = drawn(browser, "state.actions.length")
+    use("back")
+    assert drawn(browser, "state.actions.length") == length - 1
+    use("link")
+    linked = drawn(browser, "location.href")
+    use("restart")
+    assert drawn(browser, "[state.actions.length, state.view.now]") == [0, 0]
+    use("branches")
+    browser.script("at('branches').value = '0'; at('branches').dispatchEvent(new Event('change'))")
+    wait(browser, "!state.busy && state.actions.length > 5")
+    browser.open(linked)  # in an open page
+    wait(browser, f"!state.busy && state.actions.length === {length - 1}")
+    browser.open("about:blank")
+    visit(browser, linked)
+    assert drawn(browser, "state.actions.length") == length - 1
+    browser.script("at('starting').elements.partitions.value = 3")
+    use("apply")
+    assert drawn(browser, "[state.actions.length, state.view.offsets.length]") == [0, 3]
+    browser.script("at('starting').elements.heartbeat_ms.value = 60000")
+    press(browser, "#apply")
+    assert "start.heartbeat_ms must be less than start.session_ms" in said(browser)
+    # the browser notes the answer 400 of the refused start
+    told = browser.ask("POST", f"{browser.session}/se/log", {"type": "browser"})
+    assert ["400" in each["message"] for each in told] == [True]
+    return used
+
+
+def test_keys_and_what_a_row_shows() -> None:
+    with opened() as browser:
+        keys: list[tuple[str, Callable[[], bool]]] = [
+            ("s", lambda: drawn(browser, "state.actions.at(-1).do") == "step"),
+            ("n", lambda: drawn(browser, "state.actions.at(-1).do") == "change"),
+            ("r", lambda: drawn(browser, "state.actions.at(-1).ms") == 1000),
+            ("b", lambda: drawn(browser, "state.actions.at(-1).do") == "change"),
+            ("Up", lambda: drawn(browser, "document.querySelectorAll('.row[aria-current]').length") == 1),
+            ("Home", lambda: drawn(browser, "state.actions.length") == 0),
+        ]
+        start(browser, "c1", "consumer")
+        browser.script("document.activeElement.blur()")
+        for key, holds in keys:
+            browser.press(key)
+            time.sleep(0.1)
+            wait(browser, "!state.busy")
+            assert holds(), key
+        start(browser, "c1", "eager")
+        browser.script("document.activeElement.blur()")
+        browser.press(" ")
+        wait(browser, "state.view.now > 3000")
+        browser.press(" ")
+        assert drawn(browser, "state.playing") is None
+        wait(browser, "!state.busy && document.querySelector('#machine .box.now')")
+        assert drawn(browser, "document.querySelector('#machine .name.now').textContent") == "Stable"
+        number = drawn(browser, "state.view.rows.find(row => row.message && row.message.api === 'SyncGroup').number")
+        press(browser, f"[data-number='{number}']")
+        shown = drawn(browser, "at('fields').textContent")
+        assert "generation_id" in shown
+        assert "C-SYNC-" in shown
+
+
+def test_light_and_dark_desktop_and_phone() -> None:
+    with opened() as browser:
+        start(browser, "c1", "consumer")
+        for _ in range(5):
+            press(browser, "#second")
+        grounds = set()
+        for scheme in ("light", "dark"):
+            browser.emulate(scheme)
+            grounds.add(browser.script("return getComputedStyle(document.body).backgroundColor"))
+            for width in (1280, 390):
+                metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
+                command = {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics}
+                browser.ask("POST", f"{browser.session}/goog/cdp/execute", command)
+                assert browser.script("return document.documentElement.scrollWidth - innerWidth") <= 0, width
+                assert unnamed(browser) == []
+        assert len(grounds) == 2
+
+
+def unnamed(browser: Browser) -> list[str]:
+    """Return the controls that have no name for a screen reader."""
+    found: list[str] = browser.script(
+        "return [...document.querySelectorAll('button, input, select')].filter(each => "
+        "!(each.textContent.trim() && each.tagName === 'BUTTON') && !each.labels?.length && !each.ariaLabel)"
+        ".map(each => each.outerHTML)"
+    )
+    return found
