@@ -31,13 +31,14 @@ async def first_since(log: PartitionLog, timestamp: int, limit: int) -> tuple[in
 
 
 async def newest(log: PartitionLog, limit: int) -> tuple[int, int] | None:
-    """Return timestamp and offset of the first record with the greatest timestamp; None if there is no record."""
+    """Return timestamp and offset of the first record with the greatest timestamp. None if there is no record, or, as
+    in Kafka, if that record is not below ``limit``."""
     greatest = NEVER
     for begin, end, latest in list(log.blocks.blocks()):
-        if begin >= log.start and end <= limit:
+        if begin >= log.start:
             greatest = max(greatest, latest)
             continue
-        async for batch in log.scan(begin, min(end, limit)):
+        async for batch in log.scan(begin, end):
             greatest = max(greatest, _latest(batch, log.start))
     return None if greatest == NEVER else await first_since(log, greatest, limit)
 

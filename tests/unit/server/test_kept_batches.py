@@ -81,11 +81,12 @@ class Pair:
         assert found[0] == found[1]
         exact, about = (log.ready(offset, committed=committed) for log in self)
         assert (exact > 0) is (about > 0)
+        newest_of_all = max((each.max_timestamp for each in there), default=None)
         for limit in (self.whole.high, self.whole.stable):
             since = random.randrange(100)
             told = [(each.max_timestamp, each.base) for each in there if each.base < limit]
             late = [row for row in told if row[0] >= since and row[1] >= self.whole.start]
-            latest = [row for row in told if row[0] == max(told)[0] and row[1] >= self.whole.start]
+            latest = [row for row in told if row[0] == newest_of_all and row[1] >= self.whole.start]
             for log in self:
                 assert await first_since(log, since, limit) == next(iter(late), None)
                 assert await newest(log, limit) == next(iter(latest), None)

@@ -160,15 +160,13 @@ FAULTS = (
         ),
     ),
     Fault(
-        "newest-time-beyond-the-stable-offset", Area.DATA,
-        "ListOffsets for the maximum timestamp looks at records of open transactions",
+        "newest-time-of-stable-records", Area.DATA,
+        "ListOffsets for the maximum timestamp does not look at records of open transactions",
         "Produce at time 1,000, then at 2,000 in a transaction that stays open; ListOffsets -3 read_committed must "
-        "answer offset 0 at 1,000",
+        "answer offset -1",
         (
-            Replacement(
-                SEARCH, "newest",
-                "if begin >= log.start and end <= limit:", "if begin >= log.start:",
-            ),
+            Replacement(SEARCH, "newest", "if begin >= log.start:", "if begin >= log.start and end <= limit:"),
+            Replacement(SEARCH, "newest", "log.scan(begin, end):", "log.scan(begin, min(end, limit)):"),
         ),
     ),
     Fault(
@@ -229,7 +227,7 @@ FAULTS = (
         (
             Replacement(
                 PARTITION, "PartitionLog.end_of",
-                "if not 0 <= epoch < self.leader_epoch:", "if epoch < 0:",
+                "if epoch == -1 or epoch > self.leader_epoch:", "if epoch == -1:",
             ),
         ),
     ),
