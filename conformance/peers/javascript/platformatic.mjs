@@ -40,7 +40,8 @@ async function run () {
   stream.on('error', complain)
   stream.on('autocommit', (error, offsets) => error ? complain(error) : committed(offsets))
   for await (const { topic, partition, offset, commit } of stream) {
-    if (!await processed(given.processingMs)) return
+    // not `return`: leaving the loop destroys the stream, and the client then closes without leaving its group
+    if (!await processed(given.processingMs)) await new Promise(() => {})
     say('processed', { topic, partition, offset: Number(offset) })
     if (given.commit === 'auto') continue
     const done = commit().then(() => committed([{ topic, partition, offset: offset + 1n }])).catch(complain)

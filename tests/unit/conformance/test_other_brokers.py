@@ -82,7 +82,7 @@ def test_all_groups_of_a_trace_are_coordinated_by_the_broker_it_is_played_on(
         assert asked_for._around.strange_groups == (("",) if nodes == 1 else cast.groups)
 
 
-MOCK_CLUSTER = Path(__file__).with_name("librdkafka_mock.py")
+MOCK_CLUSTER = Path(__file__).parents[3] / "conformance" / "peers" / "brokers" / "librdkafka-mock" / "mock.py"
 
 
 def test_librdkafkas_mock_cluster_is_judged(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from fencepost_conformance.judge.cases.play import Ending, Played
 from fencepost_conformance.judge.client_cases import catalogue
 from fencepost_conformance.judge.client_cases.case import CLIENT_CASES
 from fencepost_conformance.run.commands.conform_clients import excused
-from fencepost_conformance.run.matrix.clients import peers_folder, read_clients
+from fencepost_conformance.run.matrix.clients import peers_folder, read_brokers, read_clients
 from fencepost_conformance.run.matrix.pages import html, markdown
 from fencepost_conformance.run.matrix.results import Row, row_of
 from fencepost_conformance.run.matrix.subjects import Subject, brokers
@@ -171,7 +171,7 @@ def test_verdicts_are_about_rows_and_cases_that_exist() -> None:
     assert catalogue.chosen(())  # the registers are filled
     clients = {each.name for each in read_clients(peers_folder())}
     for key, entries in read_verdicts(peers_folder() / VERDICTS).items():
-        assert key in clients | {each.key for each in brokers()}
+        assert key in clients | {each.key for each in (*brokers(), *read_brokers(peers_folder()))}
         known = CLIENT_CASES if key in clients else CASES
         for each in entries:
             for name in each.cases:
@@ -194,14 +194,14 @@ def test_a_client_by_its_name_has_its_known_faults() -> None:
 
 
 def test_the_rows_have_different_names_and_the_drivers_exist() -> None:
-    clients = read_clients(peers_folder())
-    keys = [*(each.key for each in brokers()), *(each.name for each in clients)]
+    clients, scripts = read_clients(peers_folder()), read_brokers(peers_folder())
+    keys = [*(each.key for each in (*brokers(), *scripts)), *(each.name for each in clients)]
     assert len(keys) == len({*keys})
     assert len(clients) >= 11
     assert len({each.language for each in clients}) >= 6
-    for each in clients:
+    for folder in {each.folder for each in (*clients, *scripts)}:
         for program in ("install", "run"):
-            assert os.access(each.folder / program, os.X_OK), each.folder
+            assert os.access(folder / program, os.X_OK), folder
 
 
 def test_the_written_pages_have_a_target_for_each_link() -> None:

@@ -66,7 +66,7 @@ def fencepost(
         words += ["--data", str(data), *["--no-flush"] * (not flush)]
     path = os.pathsep.join(filter(None, [None if core is None else str(core), os.environ.get("PYTHONPATH")]))
     environment = os.environ | ({"PYTHONPATH": path} if path else {})
-    with _process(name, words, re.compile(r"listening on (\S+)"), environment) as server:
+    with started(name, words, re.compile(r"listening on (\S+)"), environment) as server:
         yield server
 
 
@@ -83,7 +83,7 @@ def kfake() -> Iterator[Server]:
     """Start franz-go's broker in memory. Raises ``CannotRun`` without Go."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with _process("kfake", [str(program("kfake")), str(port)], re.compile(r"(127\.0\.0\.1:\d+)")) as server:
+    with started("kfake", [str(program("kfake")), str(port)], re.compile(r"(127\.0\.0\.1:\d+)")) as server:
         yield server
 
 
@@ -92,9 +92,10 @@ def _settings(settings: Mapping[str, str]) -> list[str]:
 
 
 @contextmanager
-def _process(
+def started(
     name: str, words: list[str], says: re.Pattern[str], environment: dict[str, str] | None = None
 ) -> Iterator[Server]:
+    """Start a process that prints the address of its server, which ``says`` finds. Raises ``CannotRun``."""
     began = time.perf_counter()
     with tempfile.TemporaryFile("w+") as errors:
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, text=True, env=environment)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from ...common import repository
-from .clients import environment, peers_folder, read_clients
+from ...common.errors import CannotRun
+from ..bench.served import started
+from .clients import environment, peers_folder, read_brokers, read_clients
 from .pages import PAGE, html, markdown
 from .results import row_of
-from .subjects import Subject, brokers, of_client
+from .subjects import Subject, brokers, of_broker, of_client
 from .verdicts import NOT_EXAMINED, VERDICTS, read_verdicts
 
 _LIMIT_S: Final = 3600
+_ADDRESS: Final = re.compile(r"^(\S+:\d+)$", re.MULTILINE)
 
 
 def play(subject: Subject, folder: Path) -> None:
@@ -23,15 +29,29 @@ def play(subject: Subject, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "cases.json").unlink(missing_ok=True)
     traces = ("--traces", "0") if subject.kind == "broker" else ()
-    command = [sys.executable, "-m", "fencepost_conformance.cli", "conform", *subject.arguments, *traces]
+    command = [sys.executable, "-m", "fencepost_conformance.cli", "conform"]
+    more = [*subject.arguments, *traces, "--output", str(folder), "--json"]
     with (folder / "stdout").open("w") as told, (folder / "stderr").open("w") as errors:
         try:
-            subprocess.run(
-                [*command, "--output", str(folder), "--json"],
-                stdout=told, stderr=errors, env=environment(), timeout=_LIMIT_S, check=False,
-            )  # fmt: skip
+            with _address(subject) as address:
+                subprocess.run(
+                    [*command, *address, *more],
+                    stdout=told, stderr=errors, env=environment(), timeout=_LIMIT_S, check=False,
+                )  # fmt: skip
         except subprocess.TimeoutExpired:
             errors.write(f"it did not end within {_LIMIT_S} s\n")
+        except CannotRun as reason:
+            errors.write(f"{reason}\n")
+
+
+@contextmanager
+def _address(subject: Subject) -> Iterator[tuple[str, ...]]:
+    """Start the broker of a row that has a script for it; yield its address. Raises ``CannotRun``."""
+    if not subject.server:
+        yield ()
+        return
+    with started(subject.name, [*subject.server], _ADDRESS, environment()) as server:
+        yield (server.bootstrap,)
 
 
 def main() -> None:
@@ -41,7 +61,8 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="play nothing: write the pages from the last results")
     parser.add_argument("--results", type=Path, default=Path("out") / "matrix", help="the folder of the results")
     given = parser.parse_args()
-    subjects = [*brokers(), *map(of_client, read_clients(peers_folder()))]
+    folder = peers_folder()
+    subjects = [*brokers(), *map(of_broker, read_brokers(folder)), *map(of_client, read_clients(folder))]
     if unknown := {*(given.only or ())} - {each.key for each in subjects}:
         parser.error(f"no such row: {', '.join(sorted(unknown))}")
     for subject in subjects:
@@ -52,7 +73,7 @@ def main() -> None:
             play(subject, given.results / subject.key)
     if given.list:
         return
-    verdicts = read_verdicts(peers_folder() / VERDICTS)
+    verdicts = read_verdicts(folder / VERDICTS)
     rows = [row_of(subject, given.results / subject.key, verdicts.get(subject.key, ())) for subject in subjects]
     for row in rows:
         unexamined = [each["case"] for each in row.odd() if row.verdict(each) == NOT_EXAMINED]

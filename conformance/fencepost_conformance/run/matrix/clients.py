@@ -1,4 +1,4 @@
-"""The clients that have a driver: ``conformance/peers/clients.toml``, and which of them are installed."""
+"""The clients and brokers in ``conformance/peers``: ``clients.toml``, ``brokers.toml``, and which are installed."""
 
 from __future__ import annotations
 
@@ -74,13 +74,32 @@ def read_clients(folder: Path) -> tuple[Client, ...]:
     )
 
 
-def installed(client: Client) -> Installed:
-    """Ask the driver for the version of its client."""
-    command = [*client.command, "--version"]
+@dataclass(frozen=True, slots=True)
+class PeerBroker:
+    """A broker that a script starts. ``key``: of its row."""
+
+    key: str
+    name: str
+    folder: Path
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        return (str(self.folder / "run"),)
+
+
+def read_brokers(folder: Path) -> tuple[PeerBroker, ...]:
+    """Return the brokers of ``brokers.toml`` in this folder, in its order."""
+    table = tomllib.loads((folder / "brokers.toml").read_text(encoding="utf-8"))
+    return tuple(PeerBroker(key, row["name"], folder / row["folder"]) for key, row in table.items())
+
+
+def installed(peer: Client | PeerBroker) -> Installed:
+    """Ask the driver or script for the version of its peer."""
+    command = [*peer.command, "--version"]
     asked = subprocess.run(command, capture_output=True, text=True, timeout=_VERSION_S, env=environment(), check=False)
     if asked.returncode == 0:
         return Installed(asked.stdout.strip())
-    return Installed("", f"{client.name} is not installed: run {_shown(client.folder)}/install")
+    return Installed("", f"{peer.name} is not installed: run {_shown(peer.folder)}/install")
 
 
 def _shown(folder: Path) -> Path:

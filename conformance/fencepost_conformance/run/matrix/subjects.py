@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ...targets.jvm.releases import RELEASES
-from .clients import DRIVER_OPTIONS, Client, installed
+from .clients import DRIVER_OPTIONS, Client, PeerBroker, installed
 
 #: a release without a profile of its own, and the cases that it can play
 OLD: Final = ("3.9.2", ("--profile", "kafka-4.0", "--family", "classic"))
@@ -19,7 +19,8 @@ _KFAKE: Final = re.compile(r"github\.com/twmb/franz-go/pkg/kfake (\S+)")
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A row. ``key``: its folder. ``arguments``: of ``fencepost conform``. ``lacking``: why it cannot run, or empty."""
+    """A row. ``key``: its folder. ``arguments``: of ``fencepost conform``. ``lacking``: why it cannot run, or empty.
+    ``server``: the command that starts the broker and prints its address, if ``fencepost conform`` cannot."""
 
     key: str
     kind: str  #: broker or client
@@ -27,6 +28,7 @@ class Subject:
     version: str
     arguments: tuple[str, ...]
     lacking: str = ""
+    server: tuple[str, ...] = ()
 
 
 def brokers() -> Iterator[Subject]:
@@ -37,6 +39,12 @@ def brokers() -> Iterator[Subject]:
         yield Subject(f"kafka-{release}", "broker", "Apache Kafka", release, (f"broker:{release}",))
     yield Subject("kfake", "broker", "kfake (franz-go)", _kfake_version(), ("kfake",))
     yield Subject("serve", "broker", "fencepost serve", version("fencepost"), ("serve",))
+
+
+def of_broker(broker: PeerBroker) -> Subject:
+    """The row of a broker that a script starts, and that may not be installed."""
+    here = installed(broker)
+    return Subject(broker.key, "broker", broker.name, here.version, (), here.reason, broker.command)
 
 
 def _kfake_version() -> str:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from fencepost.protocol.errors import ErrorCode
 from fencepost_server.faults import Fault
 
+from ...cases.peer import NotSupported
 from ..case import client_case
 from ..stage import Stage
 
@@ -73,6 +74,11 @@ def _case(number: int, trouble: _Trouble, code: ErrorCode) -> None:
         nth, code_name = trouble.nth or None, code.name
         await stage.broker(Fault(do="error", api=trouble.kio, nth=nth, times=trouble.times, code=code_name))
         client = await stage.start(protocol=trouble.protocol)
+        if (trouble.api, trouble.nth) == ("JoinGroup", 2):
+            await client.until(lambda: client.refusals(code) or client.assignment(), "a second JoinGroup", reached=True)
+            if not client.refusals(code):
+                (first, *_) = client.sent("JoinGroup")
+                raise NotSupported(f"the client joins with one JoinGroup (v{first.api_version})")
         await client.troubled(code)
         await client.settled()
         await stage.works(client)

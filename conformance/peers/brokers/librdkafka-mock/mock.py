@@ -1,13 +1,18 @@
-"""Run librdkafka's mock cluster: print its address, and run until the process is ended."""
+"""Run librdkafka's mock cluster of one broker: print its address, and run until the process is ended. With
+``--version``, only print the version of librdkafka."""
 
 from __future__ import annotations
 
 import ctypes
 import signal
+import sys
 from pathlib import Path
 
 import confluent_kafka
 
+if "--version" in sys.argv[1:]:
+    print(confluent_kafka.libversion()[0])
+    sys.exit()
 (library,) = Path(confluent_kafka.__file__).parents[1].glob("confluent_kafka.libs/librdkafka*.so*")
 lib = ctypes.CDLL(str(library))
 pointer, text = ctypes.c_void_p, ctypes.c_char_p
