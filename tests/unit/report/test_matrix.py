@@ -171,7 +171,7 @@ def test_verdicts_are_about_rows_and_cases_that_exist() -> None:
     assert catalogue.chosen(())  # the registers are filled
     clients = {each.name for each in read_clients(peers_folder())}
     for key, entries in read_verdicts(peers_folder() / VERDICTS).items():
-        assert key in clients | {each.key for each in (*brokers(), *read_brokers(peers_folder()))}
+        assert key in clients | {each.key for each in brokers()} | {each.key for each in read_brokers(peers_folder())}
         known = CLIENT_CASES if key in clients else CASES
         for each in entries:
             for name in each.cases:
@@ -195,11 +195,11 @@ def test_a_client_by_its_name_has_its_known_faults() -> None:
 
 def test_the_rows_have_different_names_and_the_drivers_exist() -> None:
     clients, scripts = read_clients(peers_folder()), read_brokers(peers_folder())
-    keys = [*(each.key for each in (*brokers(), *scripts)), *(each.name for each in clients)]
+    keys = [each.key for each in brokers()] + [each.key for each in scripts] + [each.name for each in clients]
     assert len(keys) == len({*keys})
     assert len(clients) >= 11
     assert len({each.language for each in clients}) >= 6
-    for folder in {each.folder for each in (*clients, *scripts)}:
+    for folder in {each.folder for each in clients} | {each.folder for each in scripts}:
         for program in ("install", "run"):
             assert os.access(folder / program, os.X_OK), folder
 
