@@ -25,8 +25,9 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.settings import Settings
 from fencepost_model.classic import AppendError, Arrive, Durable, Fire, Group, GroupModel, GroupState, TimeOut
+from fencepost_model.classic.invariants import broken
 from fencepost_model.classic.state import ANSWERED, Input
-from fencepost_model.machines import COMPLETING, EMPTY, PREPARING, STABLE
+from fencepost_model.machines import COMPLETING, PREPARING, STABLE
 
 ERRORS = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.INVALID_REQUEST)
 LISTS = (("p",), ("p", "q"), ("q", "p"), ("q",))
@@ -58,7 +59,8 @@ class Intended(RuleBasedStateMachine):
         successor = successors[choice % len(successors)]
         hash(successor.state)
         self.state = successor.state
-        self.grown(before, self.group)
+        if self.group is not None:
+            assert broken(before, self.group, self.profile) == []
         for request, body in successor.output.replies:
             assert request not in self.answered, "answered twice"
             self.answered.add(request)
@@ -174,11 +176,6 @@ class Intended(RuleBasedStateMachine):
 
     # ---- promises -----------------------------------------------------------------------------------------------
 
-    def grown(self, before: Group | None, after: Group | None) -> None:
-        """A generation is never lost, and grows by at most one at a time (INV-GEN-01)."""
-        if before is not None and after is not None:
-            assert after.generation - before.generation in (0, 1)
-
     def checked(self, request: int, body: ResponseBody) -> None:
         group = self.group
         if isinstance(body, JoinGroupResponse) and body.error_code is ErrorCode.NONE:
@@ -195,47 +192,21 @@ class Intended(RuleBasedStateMachine):
             assert group.state == STABLE
 
     @invariant()
-    def shape(self) -> None:
-        group = self.group
-        if group is None:
-            return
-        ids = [member.member_id for member in group.members]
-        assert ids == sorted(set(ids))
-        assert not group.pending_join & set(ids)  # INV-MEM-01
-        instances = [member.instance for member in group.members if member.instance is not None]
-        assert len(instances) == len(set(instances))  # INV-MEM-02
-        assert (group.leader in ids) if ids else group.leader is None  # INV-MEM-04
-        if group.state == EMPTY:
-            assert not ids  # INV-MEM-03
-        if group.state in (COMPLETING, STABLE):
-            assert ids
-            assert group.protocol_name is not None
-
-    @invariant()
     def parked(self) -> None:
-        """Check which requests are parked in which states, and the protocol (INV-MEM-05…07, INV-PROTO-01)."""
+        """A JoinGroup is parked in a Stable group only while a replacement is written, and no answered request is
+        parked (INV-MEM-05)."""
         group = self.group
         if group is None:
             return
         replacing = any(operation.callback is not None for operation in self.state.operations)
         for member in group.members:
-            if member.join is not None:
-                assert group.state == PREPARING or (group.state == STABLE and replacing)
-            if member.sync is not None:
-                assert group.state == COMPLETING
+            assert member.join is None or group.state == PREPARING or replacing
             for request in (member.join, member.sync):
                 assert request in (None, ANSWERED) or request not in self.answered
         if group.state in (COMPLETING, STABLE):
-            self.supported(group)
-        if group.state != PREPARING:
-            self.pending_sync(group)
-
-    def supported(self, group: Group) -> None:
-        for member in group.members:
-            assert group.protocol_name in {protocol.name for protocol in member.protocols}
-
-    def pending_sync(self, group: Group) -> None:
-        assert group.pending_sync <= {member.member_id for member in group.members}
+            assert group.protocol_name is not None
+        ids = [member.member_id for member in group.members]
+        assert ids == sorted(set(ids))
 
     @invariant()
     def timers(self) -> None:
@@ -256,15 +227,9 @@ class Intended(RuleBasedStateMachine):
 
 
 class Kafka(Intended):
-    """The same for Kafka 4.3, without the promises that it breaks."""
+    """The same for Kafka 4.3: of the promises that it breaks, only what remains."""
 
     profile = KAFKA_4_3
-
-    def pending_sync(self, group: Group) -> None:
-        """Check nothing: a replacement leaves the old id in the pending-sync set (C-STATIC-16)."""
-
-    def supported(self, group: Group) -> None:
-        """Check nothing: wrong counts can select a protocol that some member does not support (C-STATIC-18)."""
 
 
 TestIntended = Intended.TestCase

@@ -7,20 +7,24 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from fencepost_model.promises import Promise
+from fencepost_model.promises import ClassicGroupStep, ClassicGroupView, GroupStep, GroupView, Promise
 from fencepost_model.system.manifest import Entry, read_problem
 
 from .cases.catalogue import chosen
 
 _SUITE: Final = Path(__file__).parents[1]
 
-#: The modules that ask every promise of the catalogue, and what runs them.
+_CLASSIC: Final = (ClassicGroupView, ClassicGroupStep)
+_CONSUMER: Final = (GroupView, GroupStep)
+#: The modules that ask all promises about such views, and what runs them.
 ASKED: Final = {
-    "fencepost_model.consumer.invariants": "Hypothesis machines of the model (tests/model)",
-    "fencepost_conformance.generate.simulate.consumer_group_rules": (
-        "simulation, product exploration, and Hypothesis machines of the core (tests/quality)"
+    "fencepost_model.classic.invariants": (_CLASSIC, "Hypothesis machines of the model (tests/model)"),
+    "fencepost_model.consumer.invariants": (_CONSUMER, "Hypothesis machines of the model (tests/model)"),
+    "fencepost_conformance.generate.simulate.broken": (
+        (*_CLASSIC, *_CONSUMER),
+        "simulation, product exploration, and Hypothesis machines of the core (tests/quality)",
     ),
 }
 #: The packages whose checks see only a part of the state; they keep their own form and cite the id.
@@ -41,7 +45,7 @@ class Standing:
     break it, whichever check finds them.
     """
 
-    promise: Promise
+    promise: Promise[Any]
     asked: tuple[str, ...]
     partial: Mapping[str, tuple[str, ...]]
     cases: tuple[str, ...]
@@ -50,9 +54,14 @@ class Standing:
     mutants: tuple[str, ...]
     meant: tuple[str, ...]
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether a configuration or a mutant shows that the promise can be broken."""
+        return bool(self.siblings or self.mutants or self.meant)
+
 
 def standing_of(
-    promise: Promise,
+    promise: Promise[Any],
     entries: Iterable[Entry],
     killers: Mapping[str, Iterable[str]],
     rules: Mapping[str, Iterable[str]],
@@ -60,16 +69,16 @@ def standing_of(
     """Return where the promise stands. ``killers``: for each mutant, the checks that find it, with the rules that they
     name. ``rules``: for each mutant, the rules that it is made to break."""
     own = [entry for entry in entries if entry.has_model and entry.protocol in promise.properties]
-    siblings = tuple(entry.name for entry in own if entry.breaks == promise.properties[entry.protocol])
+    siblings = tuple(entry.name for entry in own if entry.breaks in promise.properties[entry.protocol])
     holds = tuple(
         entry.name
         for entry in own
-        if entry.expected == "holds" and promise.properties[entry.protocol] in read_problem(entry).properties
+        if entry.expected == "holds" and not _checked(entry).isdisjoint(promise.properties[entry.protocol])
     )
     cited = re.compile(rf"\b{re.escape(promise.id)}\b")
     return Standing(
         promise,
-        tuple(ASKED.values()),
+        tuple(runs for views, runs in ASKED.values() if promise.about in views),
         {what: files for what, files in _citing(promise.id).items() if files},
         tuple(sorted(case.name for case in chosen(()) if promise.id in case.rules)),
         holds,
@@ -77,6 +86,12 @@ def standing_of(
         tuple(sorted(name for name, found in killers.items() if any(map(cited.search, found)))),
         tuple(sorted(name for name, broken in rules.items() if promise.id in broken)),
     )
+
+
+@cache
+def _checked(entry: Entry) -> frozenset[str]:
+    """Return the properties that the configuration checks."""
+    return frozenset(read_problem(entry).properties)
 
 
 @cache

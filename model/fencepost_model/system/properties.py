@@ -14,9 +14,11 @@ from typing import Final, TypeAlias
 from fencepost.protocol.records import Record
 
 from ..classic.group import GroupState
+from ..classic.invariants import view_of
 from ..classic.state import JOIN_TIMER, SYNC_TIMER, Timer
 from ..explore.interface import Invariant, LeadsTo, Settles
 from ..machines import COMPLETING, EMPTY, PREPARING, STABLE
+from ..promises import PROMISES
 from .client import has_its_generation
 from .closed import GROUP, ClosedSystem, Shape
 from .coordinator import existing, parked
@@ -139,21 +141,19 @@ def _of_group(name: str, holds: Callable[[GroupState], bool]) -> Callable[[Close
     return lambda system: [Invariant(name, (GROUP,), holds)]
 
 
-def _has_leader(state: GroupState) -> bool:
-    group = existing(state)
-    if group.state in (COMPLETING, STABLE):
-        return any(member.member_id == group.leader for member in group.members)
-    return group.state != EMPTY or (not group.members and group.leader is None)
+def _promise(name: str, *promise_ids: str, also: Callable[[GroupState], bool] = lambda _: True) -> Property:
+    """Return the property that states promises of the catalogue. ``also``: what this closed system keeps beside it."""
+
+    def holds(state: GroupState) -> bool:
+        view = view_of(existing(state))
+        return all(PROMISES[each].holds(view) for each in promise_ids) and also(state)
+
+    return _of_group(name, holds)
 
 
 def _all_joined(state: GroupState) -> bool:
     group = existing(state)
     return not group.pending_join and all(member.join is not None for member in group.members)
-
-
-def _every_instance_belongs_to_one_member(state: GroupState) -> bool:
-    instances = [member.instance for member in existing(state).members if member.instance]
-    return len(instances) == len({*instances})
 
 
 def _pending_are_members(state: GroupState) -> bool:
@@ -232,19 +232,12 @@ CATALOGUE: Final[dict[str, Property]] = {
     "EveryHolderMayCommit": every_holder_may_commit,
     "NoPartitionIsReassignedBeforeItIsReleased": no_partition_is_reassigned_before_it_is_released,
     "EveryAssignmentIsLogged": every_assignment_is_logged,
-    # INV-MEM-03, INV-MEM-04: a group past its join phase is led by a member; an Empty one has no members
-    "EveryGroupHasALeaderAfterItsJoinPhase": _of_group("EveryGroupHasALeaderAfterItsJoinPhase", _has_leader),
-    # SyncGroups are parked only while Completing (INV-MEM-06).
-    "ParkedSyncsExistOnlyWhileCompleting": _of_group(
-        "ParkedSyncsExistOnlyWhileCompleting",
-        lambda state: existing(state).state == COMPLETING or all(m.sync is None for m in existing(state).members),
+    "EveryGroupHasALeaderAfterItsJoinPhase": _promise(
+        "EveryGroupHasALeaderAfterItsJoinPhase", "INV-MEM-03", "INV-MEM-04"
     ),
-    # Every id in pending-sync is a member (INV-MEM-07).
-    "EveryPendingSyncIsAMember": _of_group("EveryPendingSyncIsAMember", _pending_are_members),
-    # An instance id belongs to one member (INV-MEM-02, C-STATIC-02).
-    "EveryInstanceBelongsToOneMember": _of_group(
-        "EveryInstanceBelongsToOneMember", _every_instance_belongs_to_one_member
-    ),
+    "ParkedSyncsExistOnlyWhileCompleting": _promise("ParkedSyncsExistOnlyWhileCompleting", "INV-MEM-06"),
+    "EveryPendingSyncIsAMember": _promise("EveryPendingSyncIsAMember", "INV-MEM-07", also=_pending_are_members),
+    "EveryInstanceBelongsToOneMember": _promise("EveryInstanceBelongsToOneMember", "INV-MEM-02"),
     "NoMoreMembersJoinThanMaxSize": no_more_members_join_than_max_size,
     # The flag newMemberAdded is about the current initial delay (G-DATA-09).
     "NewMemberAddedIsSetOnlyInTheInitialDelay": _of_group(

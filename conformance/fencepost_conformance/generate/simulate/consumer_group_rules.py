@@ -20,9 +20,8 @@ from fencepost.protocol.messages import JoinGroupRequest
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.view import GroupState, GroupView, MemberView
 from fencepost_model import promises
-from fencepost_model.promises import broken_promises
 
-from .broken import Broken, demand
+from .broken import demand, demand_promises
 
 Held = tuple[bytes, int]
 
@@ -40,61 +39,37 @@ def view_of(group: ConsumerGroupView) -> promises.GroupView:
     """Return what promises see of the group."""
     members = [
         promises.MemberView(
-            member.member_id, member.member_epoch, held(member.assigned), held(member.pending_revocation)
+            member.member_id,
+            member.member_epoch,
+            held(member.assigned),
+            held(member.pending_revocation),
+            [epoch for row in (*member.assigned, *member.pending_revocation) for epoch in row.assignment_epochs or ()],
+            member.state.name,
+            member.instance_id,
+            member.subscribed_topic_regex,
+            member.classic is not None,
         )
         for member in group.members
     ]
-    return promises.GroupView(group.group_epoch, group.assignment_epoch, members)
+    return promises.GroupView(
+        group.group_epoch,
+        group.assignment_epoch,
+        members,
+        {member_id: [each for row in rows for each in held([row])] for member_id, rows in group.target},
+        group.static_members,
+        {row.regex for row in group.regexes},
+    )
 
 
 def check_consumer_group(group: ConsumerGroupView) -> None:
     """Check the invariants of one view; they hold after every event."""
     name = group.group_id
-    for promise, how in broken_promises(view_of(group)):
-        raise Broken(promise, f"{name}: {how}")
-    _check_owners(group)
-    wanted = [each for _, rows in group.target for each in held(rows)]
-    demand(len(wanted) == len(set(wanted)), "INV-KIP-05", f"{name}: a partition is in two targets")
-    target = {member_id: held(rows) for member_id, rows in group.target}
-    for member in group.members:
-        _check_member(group, member, target.get(member.member_id, set()))
-    state = _state(group)
-    demand(group.state is state, "INV-KIP-08", f"{name} is {group.state.value}, by its epochs {state.value}")
-    mine = {(each.instance_id, each.member_id) for each in group.members if each.instance_id is not None}
-    demand(
-        set(group.static_members) == mine and len(dict(group.static_members)) == len(mine),
-        "INV-KIP-14",
-        f"{name}: instance ids map to {group.static_members}, by its members {sorted(mine)}",
-    )
-    used = {member.subscribed_topic_regex for member in group.members}
-    idle = {each.regex for each in group.regexes} - used
-    demand(not idle, "INV-KIP-18", f"{name}: {sorted(idle)} are resolved, but no member uses them")
-
-
-def _check_owners(group: ConsumerGroupView) -> None:
-    name = group.group_id
+    demand_promises(view_of(group), name)
     epochs = {each: member.member_epoch for member in group.members for each in holdings(member)}
     known = {(topic, number): epoch for topic, number, epoch in group.partition_epochs}
     demand(known == epochs, "INV-KIP-12", f"{name}: partition epochs {known}, by the members {epochs}")
-
-
-def _check_member(group: ConsumerGroupView, member: ConsumerMemberView, target: set[Held]) -> None:
-    text = f"{group.group_id}: {member.member_id} at {member.member_epoch}"
-    away = member.member_epoch == STATIC_LEAVE_EPOCH
-    unrevoked = member.state is MemberState.UNREVOKED_PARTITIONS
-    demand(
-        away or unrevoked == bool(member.pending_revocation),
-        "INV-KIP-07",
-        f"{text} is {member.state.name} with {len(member.pending_revocation)} topics to revoke",
-    )
-    if member.member_epoch == group.assignment_epoch and not unrevoked:
-        more = held(member.assigned) - target
-        demand(not more, "INV-KIP-06", f"{text} is {member.state.name} and has {sorted(more)} beside its target")
-    if member.member_epoch > 0:
-        rows = (*member.assigned, *member.pending_revocation)
-        given = [epoch for row in rows for epoch in row.assignment_epochs or ()]
-        late = [epoch for epoch in given if not 0 <= epoch <= member.member_epoch]
-        demand(not late, "INV-KIP-16", f"{text} has partitions assigned at {late}")
+    state = _state(group)
+    demand(group.state is state, "INV-KIP-08", f"{name} is {group.state.value}, by its epochs {state.value}")
 
 
 def _state(group: ConsumerGroupView) -> ConsumerGroupState:
@@ -111,36 +86,7 @@ def _state(group: ConsumerGroupView) -> ConsumerGroupState:
 
 def check_consumer_change(before: ConsumerGroupView, after: ConsumerGroupView) -> None:
     """Check a step that undid nothing: no load, no failed append, no new group of the same name."""
-    name = after.group_id
-    demand(
-        before.group_epoch <= after.group_epoch and before.assignment_epoch <= after.assignment_epoch,
-        "INV-KIP-04",
-        f"{name}: epochs {before.group_epoch}, {before.assignment_epoch} → {after.group_epoch}, "
-        f"{after.assignment_epoch}",
-    )
-    old = {member.member_id: member for member in before.members}
-    holder = {each: member for member in before.members for each in holdings(member)}
-    there = {member.member_id for member in after.members}
-    for member in after.members:
-        was = old.get(member.member_id)
-        # A replacement may keep the same id, and its epoch becomes 0 (M-STATIC-03).
-        again = was is not None and was.member_epoch == STATIC_LEAVE_EPOCH
-        demand(
-            was is None or again or member.member_epoch in (0, STATIC_LEAVE_EPOCH)
-            or was.member_epoch <= member.member_epoch,
-            "INV-KIP-04",
-            f"{name}: {member.member_id} goes from {was and was.member_epoch} to {member.member_epoch}",
-        )  # fmt: skip
-        for each in held(member.assigned):
-            owner = holder.get(each)
-            if owner is None or owner.member_id == member.member_id:
-                continue
-            heir = owner.instance_id is not None and owner.instance_id == member.instance_id
-            demand(
-                heir and owner.member_id not in there,
-                "INV-KIP-09",
-                f"{name}: {member.member_id} is given partition {each[1]}, which {owner.member_id} still held",
-            )
+    demand_promises(promises.GroupStep(view_of(before), view_of(after)), after.group_id)
 
 
 def check_released(event: Event, before: ConsumerGroupView, after: ConsumerGroupView, names: dict[bytes, str]) -> None:

@@ -61,8 +61,12 @@ def _as_json(standing: Standing) -> dict[str, Any]:
     return {
         "id": promise.id,
         "words": promise.words,
+        "fault_of_kafka": promise.fault or None,
         "checked": {
-            "closed_systems": {"properties": dict(promise.properties), "configurations": list(standing.holds)},
+            "closed_systems": {
+                "properties": {family: list(names) for family, names in promise.properties.items()},
+                "configurations": list(standing.holds),
+            },
             "catalogue": list(standing.asked),
             "partial": {what: list(files) for what, files in standing.partial.items()},
             "cases": list(standing.cases),
@@ -78,18 +82,23 @@ def _as_json(standing: Standing) -> dict[str, Any]:
 def _shown(standing: Standing) -> RenderableType:
     promise = standing.promise
     listing = Listing(("", "", ""), title=f"{promise.id}: {promise.words}")
-    for family, name in promise.properties.items():
-        listing.add("checked", f"closed system, {family}", f"{name}")
-    listing.add("", "configurations that must keep it", _some(standing.holds))
-    for what in standing.asked:
-        listing.add("", "by the catalogue", what)
-    for what, files in standing.partial.items():
-        listing.add("", f"of a part of the state: {what}", _some(files))
+    rows = [(f"closed system, {family}", names) for family, names in promise.properties.items()]
+    if promise.properties:
+        rows.append(("configurations that must keep it", standing.holds))
+    rows += [("by the catalogue", (what,)) for what in standing.asked]
+    rows += [(f"of a part of the state: {what}", files) for what, files in standing.partial.items()]
     if standing.cases:
-        listing.add("", "named cases, over the wire", _some(standing.cases))
-    listing.add("broken by", "configurations", _some(standing.siblings))
-    listing.add("", "mutants that it finds", _some(standing.mutants))
-    listing.add("", "mutants made to break it", _some(standing.meant))
+        rows.append(("named cases, over the wire", standing.cases))
+    for number, (what, names) in enumerate(rows):
+        listing.add("" if number else "checked", what, _some(names))
+    if promise.fault:
+        listing.add("not kept by Kafka", f"under {promise.fault}", "a part remains" if promise.remains else "")
+    if standing.is_broken:
+        listing.add("broken by", "configurations", _some(standing.siblings))
+        listing.add("", "mutants that it finds", _some(standing.mutants))
+        listing.add("", "mutants made to break it", _some(standing.meant))
+    else:
+        listing.add("broken by", "nothing", "no configuration and no mutant shows that it can fail")
     return listing
 
 

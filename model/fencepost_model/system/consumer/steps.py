@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from ...explore.interface import Invariant, Label, StepInvariant
+from ...promises import PROMISES, GroupStep
 from ..durable import Durable, follows
 from ..gather import Part
 from .closed import GROUP, LOG, ConsumerSystem
-from .properties import Property, can_commit, holding
+from .properties import Property, can_commit, holding, view_of
 from .state import AWAY, NO_PARTITIONS, Client, Endpoint, Hard, Heartbeat, Log, Member, Reply, names
 
 #: The steps in which the coordinator handles a heartbeat, and those in which a timer fires.
@@ -24,19 +25,10 @@ TIMER_FIRES: Final = {
 
 
 def no_epoch_decreases(system: ConsumerSystem) -> Iterable[Part]:
-    """No replicated epoch falls (INV-KIP-04)."""
+    """No replicated epoch falls."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
-        (old,), (new,) = before, after
-        known = dict(old.members)
-        return (
-            new.group_epoch >= old.group_epoch
-            and new.assignment_epoch >= old.assignment_epoch
-            and all(
-                name not in known or member.epoch >= known[name].epoch or member.epoch == AWAY
-                for name, member in new.members
-            )
-        )
+        return PROMISES["INV-KIP-04"].holds(GroupStep(view_of(before[0]), view_of(after[0])))
 
     yield StepInvariant("NoEpochDecreases", (system.replicated,), holds, changed=(system.replicated,))
 

@@ -22,6 +22,7 @@ from fencepost.protocol.events import TimerKind
 from fencepost.protocol.records import GroupMetadataValue
 from fencepost.protocol.settings import MigrationPolicy
 
+from ...classic.invariants import view_of as view_of_classic
 from ...classic.state import Group
 from ...consumer.invariants import view_of
 from ...consumer.state import ConsumerGroup, Held, Member, Target
@@ -111,9 +112,16 @@ def _of_memory(name: str, holds: Callable[[Memory], bool]) -> Property:
 # ---- ownership -------------------------------------------------------------------------------------------------
 
 
-def _promise(name: str, promise_id: str) -> Property:
-    """Return the property that states a promise of the catalogue. A classic group has no part in it."""
-    return _of_group(name, lambda group: isinstance(group, Group) or PROMISES[promise_id].holds(view_of(group)))
+def _promise(name: str, promise_id: str, of_classic: str = "", *, with_fault: bool = False) -> Property:
+    """Return the property that states a promise of the catalogue about consumer groups, and perhaps another one about
+    classic groups. ``with_fault``: only what remains of the former with Kafka's fault."""
+
+    def holds(group: AnyGroup) -> bool:
+        if isinstance(group, Group):
+            return not of_classic or PROMISES[of_classic].holds(view_of_classic(group))
+        return PROMISES[promise_id].holds(view_of(group), with_fault=with_fault)
+
+    return _of_group(name, holds)
 
 
 def no_partition_has_two_owners(system: MixedSystem) -> Iterable[Part]:
@@ -294,13 +302,6 @@ def every_member_with_news_is_asked_to_rejoin(system: MixedSystem) -> Iterable[P
         yield Invariant("EveryMemberWithNewsIsAskedToRejoin", (GROUP, view), holds)
 
 
-def _every_instance_maps_to_its_member(group: AnyGroup) -> bool:
-    if isinstance(group, Group):
-        return True
-    members = present(group)
-    return all(name in members and members[name].instance == instance for instance, name in group.statics)
-
-
 def _is_the_logged_group(group: ConsumerGroup, log: Log) -> bool:
     """Return whether epochs, members and their protocols are those of the log."""
     epochs: dict[str, int] = {}
@@ -337,11 +338,6 @@ def is_replaced(group: AnyGroup, member_id: str, instance: str) -> bool:
     """Return whether another member, of either protocol, has the instance id of this one."""
     others = (member for member in group.members if member.member_id != member_id)
     return bool(member_id and instance) and any(member.instance == instance for member in others)
-
-
-def _every_instance_belongs_to_one_member(group: AnyGroup) -> bool:
-    instances = [member.instance for member in group.members if member.instance]
-    return len(instances) == len({*instances})
 
 
 def _every_revoking_member_has_a_rebalance_timer(memory: Memory) -> bool:
@@ -450,10 +446,10 @@ CATALOGUE: Final[dict[str, Property]] = {
     "NoHeartbeatFailsInternally": no_heartbeat_fails_internally,
     "TheMemoryEqualsTheLog": the_memory_equals_the_log,
     # An instance id is mapped to the member that has it (INV-KIP-14).
-    "EveryInstanceMapsToItsMember": _of_group("EveryInstanceMapsToItsMember", _every_instance_maps_to_its_member),
+    "EveryInstanceMapsToItsMember": _promise("EveryInstanceMapsToItsMember", "INV-KIP-14"),
     # An instance id belongs to one member, in groups of either protocol (INV-MEM-02, INV-KIP-14).
-    "EveryInstanceBelongsToOneMember": _of_group(
-        "EveryInstanceBelongsToOneMember", _every_instance_belongs_to_one_member
+    "EveryInstanceBelongsToOneMember": _promise(
+        "EveryInstanceBelongsToOneMember", "INV-KIP-14", "INV-MEM-02", with_fault=True
     ),
     "EveryCurrentTargetIsCompleteAndBalanced": every_current_target_is_complete_and_balanced,
     "EveryWaitingClientExpectsAnAnswer": every_waiting_client_expects_an_answer,

@@ -1,0 +1,43 @@
+"""What promises of the catalogue see of the model's classic group, and those that it breaks (rule book, 12.1)."""
+
+from __future__ import annotations
+
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED
+
+from ..promises import ClassicGroupStep, ClassicGroupView, ClassicMemberView, broken_promises
+from .state import Group
+
+
+def view_of(group: Group) -> ClassicGroupView:
+    """Return what promises see of the group."""
+    members = [
+        ClassicMemberView(
+            member.member_id,
+            member.instance,
+            [protocol.name for protocol in member.protocols],
+            member.join is not None,
+            member.sync is not None,
+        )
+        for member in group.members
+    ]
+    return ClassicGroupView(
+        group.state,
+        group.previous,
+        group.generation,
+        group.protocol_name,
+        group.leader,
+        members,
+        group.pending_join,
+        group.pending_sync,
+        [(member.instance, member.member_id) for member in group.members if member.instance is not None],
+    )
+
+
+def broken(before: Group | None, after: Group, profile: Profile = INTENDED) -> list[str]:
+    """Return the promises that a state or the step to it breaks. ``profile``: that of the model."""
+    view = view_of(after)
+    found = [promise for promise, _ in broken_promises(view, profile)]
+    if before is not None:
+        found += [promise for promise, _ in broken_promises(ClassicGroupStep(view_of(before), view), profile)]
+    return found

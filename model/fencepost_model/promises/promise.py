@@ -1,0 +1,38 @@
+"""What a promise is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from fencepost.protocol.profile import Profile
+
+Seen = TypeVar("Seen")
+
+
+@dataclass(frozen=True, slots=True)
+class Promise(Generic[Seen]):
+    """A promise about whatever ``about`` views: a group, or a step of one.
+
+    ``how`` returns how a view breaks it, or an empty string. ``fault``: the switch of the profile under which Kafka
+    does not keep it; ``remains`` is what Kafka keeps then. ``properties``: for each family of closed systems, the
+    properties of the specification that state it.
+    """
+
+    id: str
+    words: str
+    about: type[Seen]
+    how: Callable[[Seen], str]
+    properties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    fault: str = ""
+    remains: Callable[[Seen], str] | None = None
+
+    def holds(self, seen: Seen, *, with_fault: bool = False) -> bool:
+        """Return whether the view keeps the promise. ``with_fault``: only what remains of it with Kafka's fault."""
+        how = self.remains if with_fault else self.how
+        return how is None or not how(seen)
+
+    def under(self, profile: Profile) -> Callable[[Seen], str] | None:
+        """Return what a coordinator of the profile promises; None if that is nothing."""
+        return self.remains if self.fault and getattr(profile, self.fault) else self.how
