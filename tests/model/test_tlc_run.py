@@ -10,7 +10,7 @@ from fencepost_model.explore.interface import Label, PlainSystem, Properties
 from fencepost_model.explore.search import explore
 from fencepost_model.tlc.compare import compare
 from fencepost_model.tlc.dump import LabelledGraph, read_dump
-from fencepost_model.tlc.run import UNNAMED, TlcBroke, TlcMissing, find_jar, find_java, run_tlc
+from fencepost_model.tlc.run import UNNAMED, TlcBroke, TlcMissing, TlcSlow, find_jar, find_java, run_tlc
 
 MODULE = """---- MODULE Cups ----
 EXTENDS Integers
@@ -118,3 +118,9 @@ def test_a_missing_java_names_the_runtime_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("shutil.which", lambda name: None)
     with pytest.raises(TlcMissing, match="Java runtime"):
         find_java()
+
+
+@pytest.mark.tlc
+def test_a_run_that_takes_too_long_is_stopped(cups: Path) -> None:
+    with pytest.raises(TlcSlow, match=r"no verdict after 0\.05 s"):
+        run_tlc(cups, cfg(cups, "SPECIFICATION Spec\n"), short=True, seconds=0.05)

@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from signal import SIGKILL
+from threading import Timer
 from typing import Final
 
 from .values import TlaValue, parse_state
@@ -22,6 +24,10 @@ class TlcMissing(Exception):
 
 class TlcBroke(Exception):
     """TLC ended without a verdict: a syntax error, a wrong configuration, no memory."""
+
+
+class TlcSlow(TlcBroke):
+    """TLC was stopped, because it had no verdict in the given time."""
 
 
 #: TLC reports neither which temporal property is violated, nor the name of a step property inside a refinement.
@@ -101,12 +107,14 @@ def run_tlc(
     heap_mb: int = 4096,
     include: Sequence[Path] = (),
     watch: Callable[[int, int], None] | None = None,
+    seconds: float | None = None,
 ) -> TlcRun:
     """Run TLC on ``module`` with ``cfg``.
 
     ``dump`` writes the state graph to this file (graphviz, with action names). ``deadlock``: a state without a
     successor is an error. ``short``: the run takes seconds, so the JVM uses only its first compiler, which halves the
-    processor time. ``watch`` gets (generated, distinct) from TLC's progress messages. Raises TlcMissing, TlcBroke.
+    processor time. ``watch`` gets (generated, distinct) from TLC's progress messages. ``seconds``: the most time
+    that the run may take. Raises TlcMissing, TlcBroke, TlcSlow.
     """
     java, jar = find_java(), find_jar()
     with tempfile.TemporaryDirectory(prefix="fencepost-tlc-") as scratch:
@@ -124,7 +132,10 @@ def run_tlc(
         with subprocess.Popen(
             command, cwd=module.parent, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         ) as process:
+            alarm = Timer(seconds, process.kill) if seconds is not None else None
             try:
+                if alarm is not None:
+                    alarm.start()
                 for line in process.stdout or ():
                     lines.append(line)
                     if watch is not None and (counts := _COUNTS.search(line)):
@@ -132,7 +143,15 @@ def run_tlc(
             except BaseException:
                 process.kill()
                 raise
-    return read_output("".join(lines))
+            finally:
+                if alarm is not None:
+                    alarm.cancel()
+    try:
+        return read_output("".join(lines))
+    except TlcBroke:
+        if process.returncode == -SIGKILL and seconds is not None:
+            raise TlcSlow(f"TLC had no verdict after {seconds:g} s") from None
+        raise
 
 
 def _number(text: str) -> int:

@@ -59,7 +59,7 @@ _WAITS_BY: dict[type, tuple[str, ...]] = {
 _SHOWN = 8
 
 
-def _alive_before(history: History, *, scala: bool) -> tuple[Event | None, Event | None]:
+def alive_before(history: History, *, scala: bool) -> tuple[Event | None, Event | None]:
     """The first answer that shows that the group existed before the trace began, and the first that may show it.
 
     If the coordinator knows a member id that no answer of the trace gave out, it gave it out before the trace. Only the
@@ -313,7 +313,7 @@ def check_trace(
     topics = topic_events(trace)
     for history in groups.values():
         events += len(history.events)
-        alive, perhaps_alive = _alive_before(history, scala=scala)
+        alive, perhaps_alive = alive_before(history, scala=scala)
         if history.foreign is not None or alive is not None:
             at, why = history.foreign or (alive.line if alive else 0, "was alive before the trace began")
             outcome, line, reason = "undecided", _line(trace, at), f"group {history.group_id!r} {why}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -40,7 +41,7 @@ def table(verdicts: list[Verdict]) -> Listing | None:
 
 def validate(  # noqa: PLR0917
     traces: Annotated[list[str], typer.Argument(help="trace files, folders or patterns; with Spark also their URLs")],
-    engine: Annotated[str, typer.Option(help="local (the cores of this machine) or spark")] = "local",
+    engine: Annotated[str, typer.Option(help="local (the cores of this machine), spark or tlc")] = "local",
     profile: Annotated[str, typer.Option(help="use this profile instead of the trace's own")] = "",
     slack_ms: Annotated[int, typer.Option(min=0, help="how late a timer or an answer may be")] = Limits().slack_ms,
     master: Master = None,
@@ -52,13 +53,16 @@ def validate(  # noqa: PLR0917
     ] = None,
     workers: Annotated[int, typer.Option(min=0, help="processes (local) or cores (spark); 0: all cores")] = 0,
     clients: Annotated[bool, typer.Option("--clients", help="a client that breaks a promise fails the trace")] = False,
+    export: Annotated[
+        Path | None, typer.Option(help="with --engine tlc: keep the generated TLA+ modules in this folder")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Decide for each recorded trace whether the model could have produced it, and what its clients did wrong."""
     place = place_for(engine, master, conf, workers, wait)
     files = find_traces([name for name in traces if not is_url(name)])
     urls = tuple(filter(is_url, traces))
-    plan = Plan(files, engine, profile, Limits(slack_ms=slack_ms), workers, urls, place, given(setting))
+    plan = Plan(files, engine, profile, Limits(slack_ms=slack_ms), workers, urls, place, given(setting), export)
     verdicts, seconds, interrupted = validate_traces(plan)
     if clients:
         verdicts = [verdict.with_clients() for verdict in verdicts]

@@ -12,6 +12,7 @@ from ...judge.checker.check import check_file
 from ...judge.checker.search import Limits
 from ...judge.checker.verdict import Verdict
 from ...judge.members.judge import with_breaches
+from ...judge.tla.validate import Choices, check_by_tlc
 from ...traces.lines import Setting
 from ...traces.profiles import JUDGED
 from ..cluster.place import Place
@@ -24,7 +25,7 @@ PATTERNS = ("*.jsonl", "*.jsonl.gz")
 class Plan:
     """What to check. ``profile``: "" for the one that each trace names. ``workers``: 0 for one process per core.
     ``urls``: traces that Spark reads. ``place``: the Spark cluster. ``given``: settings (by field) that override those
-    of the headers."""
+    of the headers. ``export``: where the engine ``tlc`` keeps the modules that it generates."""
 
     files: tuple[Path, ...]
     engine: str = "local"
@@ -34,10 +35,15 @@ class Plan:
     urls: tuple[str, ...] = ()
     place: Place = field(default_factory=Place)
     given: Mapping[str, Setting] = field(default_factory=dict)
+    export: Path | None = None
 
 
 def check_one(path: Path, limits: Limits, profile: str, given: Mapping[str, Setting]) -> list[Verdict]:
     return list(check_file(path, limits, profile_named(profile), given, also=with_breaches))
+
+
+def check_one_by_tlc(path: Path, profile: str, given: Mapping[str, Setting], export: Path | None) -> list[Verdict]:
+    return check_by_tlc(path, Choices(profile_named(profile), given, export))
 
 
 def profile_named(name: str) -> Profile | None:

@@ -16,8 +16,10 @@ from ...common.processes import worker_processes
 from ...judge.checker.verdict import Verdict
 from ...show.console import progress
 from ...traces.profiles import JUDGED
-from .plan import PATTERNS, Plan, check_one
+from .plan import PATTERNS, Plan, check_one, check_one_by_tlc
 
+#: what can check traces: the cores of this machine, a Spark cluster, or TLC with the TLA+ specification
+ENGINES = ("local", "spark", "tlc")
 #: For fewer bytes of files than this, starting processes costs more time than it saves.
 _WORTH_PROCESSES = 400_000
 
@@ -42,10 +44,13 @@ def find_traces(names: Sequence[str]) -> tuple[Path, ...]:
 
 
 def _local(plan: Plan) -> Iterator[list[Verdict]]:
-    work = partial(check_one, limits=plan.limits, profile=plan.profile, given=plan.given)
+    if plan.engine == "tlc":
+        work = partial(check_one_by_tlc, profile=plan.profile, given=plan.given, export=plan.export)
+    else:
+        work = partial(check_one, limits=plan.limits, profile=plan.profile, given=plan.given)
     size = sum(path.stat().st_size for path in plan.files if path.is_file())
     workers = min(plan.workers or os.cpu_count() or 1, len(plan.files))
-    if workers == 1 or size < _WORTH_PROCESSES:
+    if workers == 1 or (plan.engine != "tlc" and size < _WORTH_PROCESSES):
         yield from map(work, plan.files)
         return
     with worker_processes(workers) as pool:
@@ -57,8 +62,10 @@ def validate_traces(plan: Plan) -> tuple[list[Verdict], float, bool]:
     interruption, the verdicts are those of the first files only. Raises CannotRun."""
     if plan.profile and plan.profile not in JUDGED:
         raise CannotRun(unknown("profile", plan.profile, JUDGED, f"known: {', '.join(sorted(JUDGED))}"))
-    if plan.engine not in ("local", "spark"):
-        raise CannotRun(unknown("engine", plan.engine, ("local", "spark"), "known: local, spark"))
+    if plan.engine not in ENGINES:
+        raise CannotRun(unknown("engine", plan.engine, ENGINES, f"known: {', '.join(ENGINES)}"))
+    if plan.export is not None and plan.engine != "tlc":
+        raise CannotRun("--export needs --engine tlc: only TLC reads the modules that it keeps")
     if plan.urls and plan.engine != "spark":
         raise CannotRun(f"{plan.urls[0]}: only Spark reads URLs; add --engine spark")
     began = time.perf_counter()

@@ -1,0 +1,1 @@
+"""Recorded traces as data for TLC, which validates them against the specification in ``spec/``."""
