@@ -4,85 +4,44 @@
 (* the coordinator of ClassicSystem that gives exactly these answers, in   *)
 (* this order?                                                             *)
 (*                                                                         *)
-(* Module TraceData holds the trace, generated from its file: the group's  *)
-(* requests, and a line for each moment at which the recorder saw a        *)
-(* request or an answer. Each step either reads the next line, or is an    *)
-(* action of the coordinator, its timers or its log, which no line shows.  *)
-(* The trace is accepted if some behaviour reads the last line: TLC then   *)
-(* reports that TheTraceIsNotExplained is violated, and its                *)
-(* counter-example is the explanation.                                     *)
+(* Each step either reads the next line of the trace, or is an action of   *)
+(* the coordinator, its timers or its log, which no line shows. The trace  *)
+(* is accepted if some behaviour reads the last line.                      *)
 (*                                                                         *)
 (* Clients are not those of ClassicClient: each request of the trace has a *)
 (* separate client, which sends what the line says.                        *)
 (***************************************************************************)
-EXTENDS ClassicSystem, TraceData, TLC
+EXTENDS ClassicSystem, TraceReading
 
-(***************************************************************************)
-(* How to search. "report" allows every behaviour. "full" drops one as     *)
-(* soon as it gives an answer that the trace does not have; "report" drops *)
-(* it at the line of that answer. "quick" also handles requests in one     *)
-(* order only, so it may overlook an explanation, but finds most of them   *)
-(* in few states.                                                          *)
-(***************************************************************************)
-CONSTANT Search
-
-ASSUME Search \in {"quick", "full", "report"}
-
-VARIABLE at     \* the number of the next line; Len(TraceLines) + 1 at the end
 VARIABLE heard  \* id -> a time at or before which its session timer was last set
 VARIABLE began  \* timer -> a time at or before which the join or sync timer was set
 
-traceVars == <<at, heard, began>>
+traceVars == <<trace, at, heard, began>>
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* The trace.                                                              *)
+(* What the trace shows about choices that the protocol leaves open.       *)
 (***************************************************************************)
-RequestNames == DOMAIN TraceRequests
-InstanceInRequest == [q \in RequestNames |-> TraceRequests[q].instanceId]
-HasAnswer(q) == q \in DOMAIN TraceAnswers
-IsRead(q) == HasAnswer(q) /\ TraceAnswers[q].number < at
-
-HasMoreLines == at <= Len(TraceLines)
-Line == TraceLines[at]
-
-\* Hidden steps happen between the last answer and the next one. Requests that were sent in
-\* between only make more steps possible, so a hidden step may wait until the next answer.
-EarliestTime == LET before == {i \in 1..(at - 1) : TraceLines[i].type = "received"}
-                IN IF before = {} THEN 0
-                   ELSE TraceLines[CHOOSE i \in before : \A k \in before : k <= i].time
-LatestTime == Line.time
-MayBeHidden == HasMoreLines /\ Line.type = "received"
-
-\* The broker answers the requests of a connection in their order, so an answer to q shows
-\* that these were answered before.
-MissingBefore(q) ==
-  {p \in RequestNames :
-    /\ TraceRequests[p].connection = TraceRequests[q].connection
-    /\ TraceRequests[p].number < TraceRequests[q].number
-    /\ ~IsRead(p)}
-
 \* A choice that the protocol leaves open (NOT-10): the trace shows the leader of the next
 \* generation in an answer, or in the SyncGroup that assigns.
 NextLeaders ==
-  {TraceAnswers[q].answer.leader : q \in {p \in DOMAIN TraceAnswers :
-     /\ TraceAnswers[p].number >= at
-     /\ TraceAnswers[p].answer.api = "JoinGroup"
-     /\ TraceAnswers[p].answer.generation = group.generationId + 1}}
-  \cup {TraceRequests[q].memberId : q \in {p \in RequestNames :
-     /\ TraceRequests[p].api = "SyncGroup"
-     /\ TraceRequests[p].generation = group.generationId + 1
-     /\ TraceRequests[p].assignment # {}}}
+  {Answers[q].answer.leader : q \in {p \in DOMAIN Answers :
+     /\ Answers[p].number >= at
+     /\ Answers[p].answer.api = "JoinGroup"
+     /\ Answers[p].answer.generation = group.generationId + 1}}
+  \cup {Requests[q].memberId : q \in {p \in DOMAIN Requests :
+     /\ Requests[p].api = "SyncGroup"
+     /\ Requests[p].generation = group.generationId + 1
+     /\ Requests[p].assignment # {}}}
 TraceFirst(S) == LET shown == NextLeaders \cap S
                  IN CHOOSE m \in (IF shown = {} THEN S ELSE shown) : TRUE
 
 \* The id that the coordinator gives to the sender of q (NOT-10). If the trace does not have the
 \* answer, it is one that no answer gives, or one that is never seen.
 FreshIds(q) ==
-  IF HasAnswer(q) /\ TraceAnswers[q].answer.memberId # "" THEN {TraceAnswers[q].answer.memberId}
-  ELSE (TraceIds \ TraceGivenIds) \cup {q}
+  IF HasAnswer(q) /\ Answers[q].answer.memberId # "" THEN {Answers[q].answer.memberId}
+  ELSE (Traces[trace].ids \ Traces[trace].given) \cup {q}
 
-TracePartitions == <<"p">>  \* assignments are names here, so that no partition is needed
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -99,7 +58,7 @@ Leave(q, rows) ==
 
 \* No client waits for an answer that the trace does not have.
 Message(q) ==
-  LET r == TraceRequests[q]
+  LET r == Requests[q]
       joins == JoinRequest(q, r.memberId, r.metadata)
       syncs == SyncRequest(q, r.memberId, r.generation, r.assignment)
   IN CASE r.api = "JoinGroup"    -> [joins EXCEPT !.awaited = HasAnswer(q)]
@@ -136,22 +95,20 @@ Matches(y, a) ==
        [] y.api = "LeaveGroup" -> y.error = "NONE" => y.errors = a.errors
        [] OTHER                -> TRUE
 
-FitsTheTrace == \A y \in replies' \ replies : Matches(y, TraceAnswers[y.to].answer)
+FitsTheTrace == \A y \in replies' \ replies : Matches(y, Answers[y.to].answer)
 
 \* The request may be handled now. In a quick search, requests that get their answer at once and change
 \* little are handled just before it, and the others in the order in which they were sent.
-AnsweredAtOnce(q) == \/ TraceRequests[q].api \in {"Heartbeat", "OffsetCommit"}
-                     \/ TraceRequests[q].api = "JoinGroup" /\ TraceAnswers[q].answer.error # "NONE"
+AnsweredAtOnce(q) == \/ Requests[q].api \in {"Heartbeat", "OffsetCommit"}
+                     \/ Requests[q].api = "JoinGroup" /\ Answers[q].answer.error # "NONE"
 IsInTurn(r) ==
   CASE Search # "quick" \/ ~HasAnswer(r.from) -> TRUE
-    [] AnsweredAtOnce(r.from) -> TraceAnswers[r.from].number = at
+    [] AnsweredAtOnce(r.from) -> Answers[r.from].number = at
     [] OTHER -> \A q \in {p \in requests : p.api = r.api /\ HasAnswer(p.from)} :
-                  ~AnsweredAtOnce(q.from) => TraceRequests[q.from].number >= TraceRequests[r.from].number
+                  ~AnsweredAtOnce(q.from) => Requests[q.from].number >= Requests[r.from].number
 
-\* A connection handles one request at a time, in order (F-RT-16).
 TraceDeliverable(flying, r) ==
-  /\ \A q \in flying : TraceRequests[q.from].connection = TraceRequests[r.from].connection
-                       => TraceRequests[q.from].number >= TraceRequests[r.from].number
+  /\ IsNextOfConnection(r.from, {p.from : p \in flying})
   /\ IsInTurn(r)
 
 -----------------------------------------------------------------------------
@@ -163,7 +120,7 @@ ReadsRequest ==
   /\ Line.type = "sent"
   /\ requests' = requests \cup {Message(Line.request)}
   /\ at' = at + 1
-  /\ UNCHANGED <<broker, log, replies, client, faultsLeft, heard, began>>
+  /\ UNCHANGED <<broker, log, replies, client, faultsLeft, trace, heard, began>>
 
 ReadsAnswer ==
   /\ HasMoreLines
@@ -171,18 +128,15 @@ ReadsAnswer ==
   /\ MissingBefore(Line.request) = {}
   /\ \E y \in replies :
        /\ y.to = Line.request
-       /\ Matches(y, TraceAnswers[y.to].answer)
+       /\ Matches(y, Answers[y.to].answer)
        /\ replies' = replies \ {y}
   /\ at' = at + 1
-  /\ UNCHANGED <<broker, log, requests, client, faultsLeft, heard, began>>
+  /\ UNCHANGED <<broker, log, requests, client, faultsLeft, trace, heard, began>>
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Hidden steps. Timers do not fire early: the trace has times, and each   *)
-(* timer a length. They may fire late, since the trace does not show when. *)
+(* Hidden steps.                                                           *)
 (***************************************************************************)
-HasExpired(since, length) == LatestTime + Tolerance >= since + length
-
 \* The session timers that this step certainly sets again: those of the sender, of all members at the
 \* end of a join phase, and of members whose SyncGroup is answered (C-JOIN-48, C-SYNC-21, C-JOIN-42).
 Renewed(senders) ==
@@ -206,11 +160,11 @@ TimersFollow(senders) ==
 IsHidden(senders) ==
   /\ TimersFollow(senders)
   /\ Search # "report" => FitsTheTrace
-  /\ UNCHANGED at
+  /\ UNCHANGED <<trace, at>>
 
 \* Before version 4, a new member gets its id with the answer of its first JoinGroup (C-JOIN-33).
 JoinsAtOnce(r, inst) ==
-  /\ TraceRequests[r.from].version < 4
+  /\ Requests[r.from].version < 4
   /\ r.memberId = "" /\ inst = ""
   /\ ~IsOverCapacity(group, "", inst)
 
@@ -283,9 +237,9 @@ LeaveIsHandled ==
 \* group does not learn of the request (F-UNLOAD-01).
 RequestIsTurnedAway ==
   \E r \in requests :
-    LET error == TraceAnswers[r.from].answer.error
+    LET error == Answers[r.from].answer.error
     IN /\ HasAnswer(r.from)
-       /\ error \in {"NOT_COORDINATOR", "COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE"}
+       /\ error \in NotHere
        /\ TraceDeliverable(requests, r)
        /\ requests' = requests \ {r}
        /\ replies' = replies \cup {
@@ -302,8 +256,8 @@ RecordIsReplicated ==
 \* The initial delay, and the last of its extensions, which may be shorter (C-JOIN-43); then the
 \* rebalance timeout (C-JOIN-44).
 JoinTimerLength ==
-  IF ~group.initial THEN RebalanceTimeout
-  ELSE IF group.delaysLeft = 0 /\ DelayWindows > 0 THEN LastDelay ELSE InitialDelay
+  IF ~group.initial THEN Traces[trace].rebalanceTimeout
+  ELSE IF group.delaysLeft = 0 /\ DelayWindows > 0 THEN Traces[trace].lastDelay ELSE Traces[trace].initialDelay
 
 JoinTimerExpires ==
   /\ group.joinTimer
@@ -314,23 +268,21 @@ JoinTimerExpires ==
 
 SyncTimerExpires ==
   /\ group.syncTimer
-  /\ HasExpired(began.sync, RebalanceTimeout)
+  /\ HasExpired(began.sync, Traces[trace].rebalanceTimeout)
   /\ OutcomeApplied(SyncExpired(group))
   /\ UNCHANGED faultsLeft
   /\ IsHidden({})
 
 SessionTimerExpires ==
   \E m \in group.sessionTimers :
-    /\ HasExpired(heard[m], SessionTimeout)
+    /\ HasExpired(heard[m], Traces[trace].sessionTimeout)
     /\ OutcomeApplied(SessionExpired(group, m))
     /\ UNCHANGED faultsLeft
     /\ IsHidden({})
 
-\* Another coordinator, or the same one after a restart, loads the group. Signs are the times at
-\* which a broker says that it is not the coordinator, or closes a connection; a broker that stops
-\* may give up its groups ten seconds before.
+\* Another coordinator, or the same one after a restart, loads the group (F-LOAD-01).
 CoordinatorIsReplaced ==
-  /\ \E sign \in TraceSigns : LatestTime >= sign - 10000
+  /\ MayFailOver
   /\ group # Loaded(log) \/ unreplicated # << >>
   /\ \E k \in 0..Len(unreplicated) :
        LET record == IF k = 0 THEN log ELSE unreplicated[k].record
@@ -343,7 +295,7 @@ CoordinatorIsReplaced ==
 -----------------------------------------------------------------------------
 TraceInit ==
   /\ Init
-  /\ at = 1
+  /\ ReadingStarts
   /\ heard = << >>
   /\ began = [join |-> 0, sync |-> 0]
 
@@ -360,27 +312,9 @@ HiddenStep ==
   \/ SessionTimerExpires
   \/ CoordinatorIsReplaced
 
-TraceNext == ReadsRequest \/ ReadsAnswer \/ (MayBeHidden /\ HiddenStep)
+TraceNext == ReadsRequest \/ ReadsAnswer \/ (IsAnswer /\ HiddenStep)
 
 TraceSpec == TraceInit /\ [][TraceNext]_<<vars, traceVars>>
 
-(***************************************************************************)
-(* For the report of a trace that no behaviour explains: the furthest line *)
-(* (register 1), and what is possible there (register 2): the answers that *)
-(* some behaviour has given by then.                                       *)
-(***************************************************************************)
-ASSUME TLCSet(1, 0) /\ TLCSet(2, {})
-
-IsAnswer == HasMoreLines /\ Line.type = "received"
-Missing  == IF IsAnswer THEN MissingBefore(Line.request) ELSE {}
-Possible == IF IsAnswer THEN {y \in replies : y.to = Line.request} ELSE {}
-
-Progress ==
-  /\ at > TLCGet(1) =>
-       TLCSet(1, at) /\ TLCSet(2, {}) /\ PrintT([reached |-> at, missing |-> Missing])
-  /\ at = TLCGet(1) /\ ~(Possible \subseteq TLCGet(2)) =>
-       TLCSet(2, TLCGet(2) \cup Possible) /\ PrintT([reached |-> at, possible |-> Possible])
-
-\* "Violated" means that the trace is explained.
-TheTraceIsNotExplained == HasMoreLines
+Progress == ShowProgress(replies)
 =============================================================================

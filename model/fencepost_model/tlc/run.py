@@ -27,7 +27,11 @@ class TlcBroke(Exception):
 
 
 class TlcSlow(TlcBroke):
-    """TLC was stopped, because it had no verdict in the given time."""
+    """TLC was stopped, because it had no verdict in the given time. ``output``: what it had printed."""
+
+    def __init__(self, why: str, output: str) -> None:
+        super().__init__(why)
+        self.output = output
 
 
 #: TLC reports neither which temporal property is violated, nor the name of a step property inside a refinement.
@@ -146,11 +150,12 @@ def run_tlc(
             finally:
                 if alarm is not None:
                     alarm.cancel()
+    output = "".join(lines)
     try:
-        return read_output("".join(lines))
+        return read_output(output)
     except TlcBroke:
         if process.returncode == -SIGKILL and seconds is not None:
-            raise TlcSlow(f"TLC had no verdict after {seconds:g} s") from None
+            raise TlcSlow(f"TLC had no verdict after {seconds:g} s", output) from None
         raise
 
 

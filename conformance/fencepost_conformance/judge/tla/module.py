@@ -2,76 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from fencepost.protocol.profile import Profile
 
-from .text import Data, expression
-
-_SWITCHES: Final = (
-    "fault_new_member_added_survives",
-    "fault_refusal_leaves_join_phase",
-    "fault_static_return_counts_as_new",
-    "fault_replacement_keeps_pending_sync",
-    "fault_leave_forgets_parked_sync",
-    "fault_every_leader_sync_appends",
-)
+from .text import Constants, Data, expression
 
 #: the searches of a trace, from the quickest on: the next one is for traces that the one before does not explain
+#: the prefix of the definitions of constants
+_NAME: Final = "Trace"
 SEARCHES: Final = ("quick", "full", "report")
 
-_CLASSIC_CFG: Final = """\
-SPECIFICATION TraceSpec
-CONSTANTS
-  Search = "{search}"
-  Clients <- RequestNames
-  MemberIds <- TraceIdOrder
-  Partitions <- TracePartitions
-  InstanceOf <- InstanceInRequest
-  First <- TraceFirst
-  Deliverable <- TraceDeliverable
-  Cooperative = FALSE
-  MetadataHasGeneration = FALSE
-  Assignor = "any"
-  MaxSize <- TraceMaxSize
-  DelayWindows <- TraceDelayWindows
-  Faults = 0
-  Reorder = FALSE
-  SlowAppends = TRUE
-  Allowed = {{}}
-{switches}
-CONSTRAINT Progress
-INVARIANT TheTraceIsNotExplained
-"""
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """One of the modules that validate traces: its name, its constants apart from those of a trace, and the switches
+    of profiles that it has."""
+
+    module: str
+    constants: tuple[str, ...]
+    switches: tuple[str, ...]
 
 
-def data_module(data: Mapping[str, Data]) -> str:
-    """The text of module ``TraceData`` with these definitions."""
-    lines = [f"{name} ==\n  {_spread(value)}\n" for name, value in data.items()]
+#: constants about clients and faults, which traces have no use for
+_COMMON: Final = (
+    "Clients <- RequestNames",
+    "Deliverable <- TraceDeliverable",
+    "Faults = 0",
+    "Reorder = FALSE",
+    "SlowAppends = TRUE",
+    "Allowed = {}",
+)
+CLASSIC: Final = Family(
+    "TraceClassic",
+    (
+        *_COMMON,
+        "InstanceOf <- InstanceInRequest",
+        "First <- TraceFirst",
+        "Cooperative = FALSE",
+        "MetadataHasGeneration = FALSE",
+        'Assignor = "any"',
+    ),
+    (
+        "fault_new_member_added_survives",
+        "fault_refusal_leaves_join_phase",
+        "fault_static_return_counts_as_new",
+        "fault_replacement_keeps_pending_sync",
+        "fault_leave_forgets_parked_sync",
+        "fault_every_leader_sync_appends",
+    ),
+)
+CONSUMER: Final = Family(
+    "TraceConsumer",
+    (
+        *_COMMON,
+        "InstanceOf <- NoInstances",
+        "NewInstanceOf <- NoInstances",
+        "InstanceOrder <- TraceInstanceOrder",
+        "Targets <- TraceTargets",
+        'Assignor = "uniform"',
+        "ReportsPendingPartitions = FALSE",
+    ),
+    (
+        "fault_static_rejoin_unreleased",
+        "fault_relabelled_instance_stays",
+        "fault_new_instance_has_no_target",
+        "fault_failed_append_loses_timers",
+        "fault_rejoin_confirms_revocation",
+        "old_known_member_at_zero_fenced",
+        "old_revocation_advances_epoch",
+        "old_emptied_group_keeps_target_epoch",
+    ),
+)
+
+
+def data_module(traces: Sequence[Mapping[str, Data]], constants: Constants) -> str:
+    """The text of module ``TraceData`` with these traces and constants."""
     return "\n".join(
         (
             "---------------------------- MODULE TraceData ----------------------------",
-            "\\* Generated from a recorded trace; the field line counts the lines after its header.",
+            "\\* Generated from recorded traces; the field line counts the lines after the header of a trace.",
             "EXTENDS Integers, Sequences, TLC",
             "",
-            *lines,
+            *(f"{_NAME}{name} == {expression(value)}" for name, value in constants),
+            "",
+            "Traces ==",
+            "  <<" + ",\n\n    ".join(map(_fields, traces)) + ">>",
             "=" * 77,
             "",
         )
     )
 
 
+def _fields(trace: Mapping[str, Data]) -> str:
+    return "[" + ",\n     ".join(f"{name} |-> {_spread(value)}" for name, value in trace.items()) + "]"
+
+
 def _spread(value: Data) -> str:
     """The expression, with one line for each row of a long one."""
     if isinstance(value, tuple) and len(value) > 1:
-        return "<<" + ",\n    ".join(map(expression, value)) + ">>"
+        return "<<" + ",\n       ".join(map(expression, value)) + ">>"
     if isinstance(value, Mapping) and len(value) > 1:
-        return "[" + ",\n    ".join(f"{name} |-> {expression(each)}" for name, each in value.items()) + "]"
+        return "[" + ",\n       ".join(f"{name} |-> {expression(each)}" for name, each in value.items()) + "]"
     return expression(value)
 
 
-def classic_cfg(profile: Profile, search: str) -> str:
-    """The configuration of ``TraceClassic``; the switches are those of the profile."""
-    switches = "\n".join(f"  {name} = {str(getattr(profile, name)).upper()}" for name in _SWITCHES)
-    return _CLASSIC_CFG.format(search=search, switches=switches)
+def cfg_text(family: Family, profile: Profile, constants: Constants, search: str, *, explain: bool = False) -> str:
+    """The configuration of a family; the switches are those of the profile. ``explain``: stop at the first trace that
+    is explained, with its explanation as the counter-example."""
+    lines = [
+        "SPECIFICATION TraceSpec",
+        "CONSTANTS",
+        f'  Search = "{search}"',
+        *(f"  {each}" for each in family.constants),
+        *(f"  {name} <- {_NAME}{name}" for name, _ in constants),
+        *(f"  {name} = {str(getattr(profile, name)).upper()}" for name in family.switches),
+        "CONSTRAINT Progress",
+        *(["INVARIANT TheTraceIsNotExplained"] if explain else []),
+    ]
+    return "\n".join(lines) + "\n"

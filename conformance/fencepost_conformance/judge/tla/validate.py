@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.settings import Settings
 from fencepost_model.classic.scala import ScalaProfile
-from fencepost_model.tlc.run import TlcBroke, TlcMissing, TlcRun, TlcSlow, run_tlc
+from fencepost_model.tlc.run import TlcMissing, TlcRun, TlcSlow, run_tlc
 from fencepost_model.tlc.values import Function, ParseError, parse
 
 from ...common import repository
@@ -21,16 +23,21 @@ from ...traces.files import BrokenTrace, EventTrace, WireTrace, read_traces
 from ...traces.lines import Setting
 from ...traces.wire.settings import changed
 from ..checker.check import alive_before
+from ..checker.consumer.topics import topic_events, topic_names
+from ..checker.consumer.watch import first_consumer_event
 from ..checker.history import Event, History, histories
 from ..checker.text import answer_text, request_text
 from ..checker.verdict import Outcome, Refusal, Verdict
-from .classic import Inexpressible, classic_data, group_events
-from .module import SEARCHES, classic_cfg, data_module
+from .classic import classic_data, group_events
+from .consumer import consumer_data, consumer_events
+from .module import CLASSIC, CONSUMER, SEARCHES, Family, cfg_text, data_module
+from .text import Constants, Data, Inexpressible
 
 #: traces have hundreds of lines, and few states for each
 _HEAP_MB: Final = 2048
-#: the most time for one search of one trace
+#: the most time for one search of one trace, and for each further trace in it
 _SECONDS: Final = 120.0
+_MORE_SECONDS: Final = 10.0
 #: How many possible answers a refusal lists.
 _SHOWN: Final = 8
 
@@ -75,6 +82,12 @@ def _printed(output: str) -> Iterator[dict[str, Any]]:
 def possible_text(reply: Mapping[str, Any]) -> str:
     """A reply of the specification in words, such as ``NONE, generation 3, leader 'a-1'``."""
     words = [str(reply["error"])]
+    if "includesAssignment" in reply:
+        if reply["error"] != "NONE":
+            return words[0]
+        held = ", ".join(sorted(reply["assignment"])) or "no partitions"
+        assignment = f"assignment {held}" if reply["includesAssignment"] else "no assignment"
+        return f"NONE, epoch {reply['epoch']}, {assignment}"
     if reply["error"] == "NONE" and reply["api"] == "JoinGroup":
         words += [
             f"generation {reply['generation']}",
@@ -94,48 +107,34 @@ def possible_text(reply: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Export:
-    """The modules and configurations of one group, in a separate folder."""
+class Choices:
+    """How to check: ``profile`` and ``given`` (settings by field) replace those of the traces. ``export``: a folder
+    that keeps the generated modules, for runs of TLC without Fencepost."""
 
-    folder: Path
+    profile: Profile | None = None
+    given: Mapping[str, Setting] = field(default_factory=dict)
+    export: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recording:
+    """One group of a trace."""
+
+    name: str
     history: History
     events: list[Event]
+    settings: Settings
     profile: Profile
+    family: Family
+    topics: Mapping[bytes, str]  #: names of topics by their ids
 
-    @classmethod
-    def write(cls, folder: Path, history: History, settings: Settings, profile: Profile) -> Export:
-        """Write the files to the folder. Raises Inexpressible."""
-        events = group_events(history)
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "TraceData.tla").write_text(data_module(classic_data(history, settings)), encoding="utf-8")
-        for search in SEARCHES:
-            (folder / f"{search}.cfg").write_text(classic_cfg(profile, search), encoding="utf-8")
-        return cls(folder, history, events, profile)
+    def data(self, prefix: str = "") -> tuple[dict[str, Data], Constants]:
+        """The trace as a record of ``TraceData``, and its constants. Raises Inexpressible."""
+        if self.family is CONSUMER:
+            return consumer_data(self.history, self.events, self.settings, self.topics, prefix)
+        return classic_data(self.history, self.settings, prefix)
 
-    def check(self) -> tuple[Refusal | None, int]:
-        """A refusal or None, and the number of states. Raises TlcBroke, TlcSlow and TlcMissing.
-
-        The searches are repeated from the quickest on until one explains the trace. The last one only finds the line
-        for the report; if it takes too long, the one before has found a line that is not later."""
-        states, furthest = 0, Furthest()
-        for search in SEARCHES:
-            try:
-                run = self._run(search)
-            except TlcSlow:
-                if search != SEARCHES[-1]:
-                    raise
-                break
-            states += run.distinct
-            if run.violated is not None:
-                return None, states
-            furthest = read_progress(run.output)
-        return self._refusal(furthest), states
-
-    def _run(self, search: str) -> TlcRun:
-        module, cfg = repository.root() / "spec" / "TraceClassic.tla", self.folder / f"{search}.cfg"
-        return run_tlc(module, cfg, include=(self.folder,), short=True, heap_mb=_HEAP_MB, seconds=_SECONDS)
-
-    def _refusal(self, furthest: Furthest) -> Refusal:
+    def refusal(self, furthest: Furthest) -> Refusal:
         event = self.events[furthest.number - 1]
         op = event.op
         seen = f"{request_text(op)} was answered {answer_text(op.answer, op)}"
@@ -148,40 +147,144 @@ class Export:
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
-    """How to check: ``profile`` and ``given`` (settings by field) replace those of the traces. ``export``: a folder
-    that keeps the generated modules, for runs of TLC without Fencepost."""
+class Found:
+    """What TLC found about a recording: it is explained, there is a refusal, or the search was stopped (``slow``)."""
 
-    profile: Profile | None = None
-    given: Mapping[str, Setting] = field(default_factory=dict)
-    export: Path | None = None
+    refusal: Refusal | None = None
+    states: int = 0
+    slow: str = ""
 
 
-def check_by_tlc(path: Path, choices: Choices) -> list[Verdict]:
-    """The verdict about each trace of a file. Raises CannotRun if TLC is missing."""
-    found = []
-    try:
-        for number, trace in enumerate(read_traces(path), 1):
-            if isinstance(trace, BrokenTrace):
-                found.append(Verdict(str(path), "", "broken", trace.line, trace.reason))
-            elif isinstance(trace, EventTrace):
-                reason = "a trace of kind 'events'; validate checks traces of kind 'wire'"
-                found.append(Verdict(str(path), trace.name, "broken", 1, reason))
-            else:
-                found.append(_verdict(trace, path, number, choices))
-    except OSError as error:
-        return [Verdict(str(path), "", "broken", 0, error.strerror or str(error))]
-    except TlcMissing as missing:
-        raise CannotRun(str(missing)) from missing
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Recordings of one kind can be in one run of TLC."""
+
+    family: Family
+    profile: Profile
+    constants: Constants
+
+    def cfg(self, search: str, *, explain: bool = False) -> str:
+        return cfg_text(self.family, self.profile, self.constants, search, explain=explain)
+
+
+def _run(folder: Path, traces: Sequence[dict[str, Data]], kind: _Kind, cfg: str, seconds: float) -> TlcRun:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "TraceData.tla").write_text(data_module(traces, kind.constants), encoding="utf-8")
+    (folder / "Trace.cfg").write_text(cfg, encoding="utf-8")
+    module = repository.root() / "spec" / f"{kind.family.module}.tla"
+    return run_tlc(module, folder / "Trace.cfg", include=(folder,), short=True, heap_mb=_HEAP_MB, seconds=seconds)
+
+
+def _explained(output: str) -> set[int]:
+    """The numbers of the traces that a run has explained."""
+    return {int(number) for number in re.findall(r"^\[explained \|-> (\d+)\]$", output, re.MULTILINE)}
+
+
+def _quick(recordings: Sequence[Recording], scratch: Path) -> dict[Recording, Found]:
+    """Those that a quick search of all of them at once explains."""
+    batches: dict[_Kind, list[tuple[Recording, dict[str, Data]]]] = defaultdict(list)
+    for number, recording in enumerate(recordings):
+        data, constants = recording.data(f"t{number}_")
+        batches[_Kind(recording.family, recording.profile, constants)].append((recording, data))
+    found = {}
+    for number, (kind, rows) in enumerate(batches.items()):
+        limit = _SECONDS + _MORE_SECONDS * len(rows)
+        traces = [data for _, data in rows]
+        try:
+            run = _run(scratch / f"batch-{number}", traces, kind, kind.cfg(SEARCHES[0]), limit)
+            output, states = run.output, run.distinct
+        except TlcSlow as slow:
+            output, states = slow.output, 0
+        for place, each in enumerate(sorted(_explained(output))):
+            found[rows[each - 1][0]] = Found(states=states if not place else 0)
     return found
 
 
-def _verdict(trace: WireTrace, path: Path, number: int, choices: Choices) -> Verdict:
-    def at(line: int) -> int:
-        return trace.numbers[line] if trace.numbers else line
+def _thorough(recording: Recording, scratch: Path) -> Found:
+    """A full search; if it finds no explanation, one for the line of the report. If that takes too long, the search
+    before has found a line that is not later."""
+    states, furthest = 0, Furthest()
+    data, constants = recording.data()
+    kind = _Kind(recording.family, recording.profile, constants)
+    for search in SEARCHES[1:]:
+        try:
+            run = _run(scratch / search, [data], kind, kind.cfg(search, explain=True), _SECONDS)
+        except TlcSlow as slow:
+            if search == SEARCHES[1]:
+                return Found(slow=str(slow))
+            break
+        states += run.distinct
+        if run.violated is not None:
+            return Found(states=states)
+        furthest = read_progress(run.output)
+    return Found(recording.refusal(furthest), states)
+
+
+def check_by_tlc(paths: Sequence[Path], choices: Choices) -> list[list[Verdict]]:
+    """The verdicts about the traces of each file. Raises CannotRun if TLC is missing."""
+    files = [list(_prepared(path, choices)) for path in paths]
+    recordings = [each for file in files for trace in file if isinstance(trace, _Prepared) for each in trace.groups]
+    try:
+        with tempfile.TemporaryDirectory(prefix="fencepost-traces-") as scratch:
+            found = _quick(recordings, Path(scratch))
+            for recording in recordings:
+                if recording not in found:
+                    found[recording] = _thorough(recording, Path(scratch))
+    except TlcMissing as missing:
+        raise CannotRun(str(missing)) from missing
+    return [[each.verdict(found) if isinstance(each, _Prepared) else each for each in file] for file in files]
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A trace whose groups can be checked."""
+
+    path: str
+    trace: WireTrace
+    groups: list[Recording]
+    seconds: float
+
+    def verdict(self, found: Mapping[Recording, Found]) -> Verdict:
+        said = [found[each] for each in self.groups]
+        refusals = tuple(
+            replace(each.refusal, line=_line(self.trace, each.refusal.line))
+            for each in said
+            if each.refusal is not None
+        )
+        outcome: Outcome = "refused" if refusals else "accepted"
+        reason = next((each.slow for each in said if each.slow), "")
+        if reason and not refusals:
+            outcome = "undecided"
+        events, states = sum(len(each.events) for each in self.groups), sum(each.states for each in said)
+        return Verdict(
+            self.path, self.trace.name, outcome, 0, reason, refusals, len(self.groups), events, states, self.seconds
+        )
+
+
+def _line(trace: WireTrace, number: int) -> int:
+    return trace.numbers[number] if trace.numbers else number
+
+
+def _prepared(path: Path, choices: Choices) -> Iterator[_Prepared | Verdict]:
+    try:
+        for number, trace in enumerate(read_traces(path), 1):
+            if isinstance(trace, BrokenTrace):
+                yield Verdict(str(path), "", "broken", trace.line, trace.reason)
+            elif isinstance(trace, EventTrace):
+                reason = "a trace of kind 'events'; validate checks traces of kind 'wire'"
+                yield Verdict(str(path), trace.name, "broken", 1, reason)
+            else:
+                name = f"{path.name.split('.')[0]}-{number}"
+                yield _groups_of(trace, path, name, choices)
+    except OSError as error:
+        yield Verdict(str(path), "", "broken", 0, error.strerror or str(error))
+
+
+def _groups_of(trace: WireTrace, path: Path, name: str, choices: Choices) -> _Prepared | Verdict:
+    began = time.perf_counter()
 
     def without(outcome: Outcome, reason: str, line: int = 0) -> Verdict:
-        return Verdict(str(path), trace.name, outcome, at(line), reason)
+        return Verdict(str(path), trace.name, outcome, _line(trace, line), reason)
 
     profile = choices.profile or trace.profile
     if isinstance(profile, ScalaProfile):
@@ -190,33 +293,38 @@ def _verdict(trace: WireTrace, path: Path, number: int, choices: Choices) -> Ver
         settings = changed(trace.settings, choices.given)
     except ValueError as contradiction:
         return without("broken", f"these settings do not go together: {contradiction}")
-    began = time.perf_counter()
-    refusals, states, events = [], 0, 0
-    groups = histories(trace)
-    if not groups:
+    recordings = []
+    about_topics = topic_events(trace)
+    changes, names = [event.line for event in about_topics], topic_names(about_topics)
+    for index, history in enumerate(histories(trace).values(), 1):
+        alive, perhaps = alive_before(history, scala=False)
+        before = alive or perhaps
+        try:
+            if history.foreign is not None:
+                raise Inexpressible(*history.foreign)
+            if before is not None:
+                raise Inexpressible(before.line, "it was alive before the trace began")
+            consumer = first_consumer_event(history) is not None
+            events = consumer_events(history, changes) if consumer else group_events(history)
+            family = CONSUMER if consumer else CLASSIC
+            recording = Recording(f"{name}-{index}", history, events, settings, profile, family, names)
+            data, constants = recording.data()
+        except Inexpressible as foreign:
+            return without("undecided", f"group {history.group_id!r}: {foreign.why}", foreign.line)
+        if choices.export is not None:
+            _export(choices.export / recording.name, data, _Kind(family, profile, constants))
+        recordings.append(recording)
+    if not recordings:
         return without("undecided", "it has no request about a group: there is nothing to check")
-    with tempfile.TemporaryDirectory(prefix="fencepost-trace-") as scratch:
-        for index, history in enumerate(groups.values(), 1):
-            alive, perhaps = alive_before(history, scala=False)
-            if (before := alive or perhaps) is not None:
-                return without("undecided", f"group {history.group_id!r} was alive before the trace began", before.line)
-            folder = (choices.export or Path(scratch)) / f"{path.name.split('.')[0]}-{number}-{index}"
-            try:
-                if history.foreign is not None:
-                    raise Inexpressible(*history.foreign)
-                written = Export.write(folder, history, settings, profile)
-                refusal, count = written.check()
-            except Inexpressible as foreign:
-                return without("undecided", f"group {history.group_id!r}: {foreign.why}", foreign.line)
-            except TlcSlow as slow:
-                return without("undecided", f"group {history.group_id!r}: {slow}")
-            except TlcBroke as broke:
-                return without("broken", f"TLC: {' '.join(str(broke).split())}")
-            states, events = states + count, events + len(written.events)
-            if refusal is not None:
-                refusals.append(
-                    Refusal(refusal.group_id, at(refusal.line), refusal.at_ms, refusal.seen, refusal.allowed, ())
-                )
-    outcome: Outcome = "refused" if refusals else "accepted"
-    seconds = time.perf_counter() - began
-    return Verdict(str(path), trace.name, outcome, 0, "", tuple(refusals), len(groups), events, states, seconds)
+    return _Prepared(str(path), trace, recordings, time.perf_counter() - began)
+
+
+def _export(folder: Path, data: dict[str, Data], kind: _Kind) -> None:
+    """Write the modules of one group. Raises CannotRun."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "TraceData.tla").write_text(data_module([data], kind.constants), encoding="utf-8")
+        for search in SEARCHES:
+            (folder / f"{search}.cfg").write_text(kind.cfg(search, explain=True), encoding="utf-8")
+    except OSError as error:
+        raise CannotRun(f"--export {error.filename}: {error.strerror}") from error

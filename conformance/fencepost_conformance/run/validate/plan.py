@@ -12,7 +12,6 @@ from ...judge.checker.check import check_file
 from ...judge.checker.search import Limits
 from ...judge.checker.verdict import Verdict
 from ...judge.members.judge import with_breaches
-from ...judge.tla.validate import Choices, check_by_tlc
 from ...traces.lines import Setting
 from ...traces.profiles import JUDGED
 from ..cluster.place import Place
@@ -40,10 +39,6 @@ class Plan:
 
 def check_one(path: Path, limits: Limits, profile: str, given: Mapping[str, Setting]) -> list[Verdict]:
     return list(check_file(path, limits, profile_named(profile), given, also=with_breaches))
-
-
-def check_one_by_tlc(path: Path, profile: str, given: Mapping[str, Setting], export: Path | None) -> list[Verdict]:
-    return check_by_tlc(path, Choices(profile_named(profile), given, export))
 
 
 def profile_named(name: str) -> Profile | None:

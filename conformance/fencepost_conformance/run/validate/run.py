@@ -6,6 +6,7 @@ import glob
 import os
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -14,14 +15,17 @@ from ...common.interruption import interruptible
 from ...common.nearest import unknown
 from ...common.processes import worker_processes
 from ...judge.checker.verdict import Verdict
+from ...judge.tla.validate import Choices, check_by_tlc
 from ...show.console import progress
 from ...traces.profiles import JUDGED
-from .plan import PATTERNS, Plan, check_one, check_one_by_tlc
+from .plan import PATTERNS, Plan, check_one, profile_named
 
 #: what can check traces: the cores of this machine, a Spark cluster, or TLC with the TLA+ specification
 ENGINES = ("local", "spark", "tlc")
 #: For fewer bytes of files than this, starting processes costs more time than it saves.
 _WORTH_PROCESSES = 400_000
+#: the most files of one run of TLC
+_FILES_OF_TLC = 40
 
 
 def find_traces(names: Sequence[str]) -> tuple[Path, ...]:
@@ -44,17 +48,25 @@ def find_traces(names: Sequence[str]) -> tuple[Path, ...]:
 
 
 def _local(plan: Plan) -> Iterator[list[Verdict]]:
-    if plan.engine == "tlc":
-        work = partial(check_one_by_tlc, profile=plan.profile, given=plan.given, export=plan.export)
-    else:
-        work = partial(check_one, limits=plan.limits, profile=plan.profile, given=plan.given)
+    work = partial(check_one, limits=plan.limits, profile=plan.profile, given=plan.given)
     size = sum(path.stat().st_size for path in plan.files if path.is_file())
     workers = min(plan.workers or os.cpu_count() or 1, len(plan.files))
-    if workers == 1 or (plan.engine != "tlc" and size < _WORTH_PROCESSES):
+    if workers == 1 or size < _WORTH_PROCESSES:
         yield from map(work, plan.files)
         return
     with worker_processes(workers) as pool:
         yield from pool.map(work, plan.files, chunksize=max(1, len(plan.files) // (workers * 8)))
+
+
+def _by_tlc(plan: Plan) -> Iterator[list[Verdict]]:
+    """As ``_local``, with a few files in each run of TLC, since starting one takes seconds."""
+    workers = min(plan.workers or os.cpu_count() or 1, len(plan.files))
+    size = max(1, min(_FILES_OF_TLC, -(-len(plan.files) // workers)))
+    chunks = [plan.files[first : first + size] for first in range(0, len(plan.files), size)]
+    work = partial(check_by_tlc, choices=Choices(profile_named(plan.profile), plan.given, plan.export))
+    with ThreadPoolExecutor(workers) as pool:
+        for found in pool.map(work, chunks):
+            yield from found
 
 
 def validate_traces(plan: Plan) -> tuple[list[Verdict], float, bool]:
@@ -77,7 +89,7 @@ def validate_traces(plan: Plan) -> tuple[list[Verdict], float, bool]:
             for batch in on_spark(plan, meter.advance):
                 verdicts.extend(batch)
         else:
-            for batch in _local(plan):
+            for batch in _by_tlc(plan) if plan.engine == "tlc" else _local(plan):
                 verdicts.extend(batch)
                 meter.advance()
     return verdicts, time.perf_counter() - began, cut.happened
