@@ -20,14 +20,12 @@ from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
 from fencepost_model.consumer import ConsumerGroupModel, Environment
 from fencepost_model.explore.search import explore
 from fencepost_model.system.checking import check_python, check_tlc, explore_entry
-from fencepost_model.system.consumer.abstraction import VARIABLES, abstract, abstract_graph
 from fencepost_model.system.consumer.closed import COUNTERS, GROUP, ConsumerSystem
 from fencepost_model.system.consumer.config import ConsumerConfig
 from fencepost_model.system.consumer.coordinator import TargetOracle
 from fencepost_model.system.consumer.translate import NOW, Translation
 from fencepost_model.system.families import CONSUMER
 from fencepost_model.system.manifest import read_manifest, read_problem
-from fencepost_model.tlc.dump import ValueNumbers
 
 ENTRIES = {entry.name: entry for entry in read_manifest(SPEC) if entry.module.stem in CONSUMER.modules}
 
@@ -83,15 +81,6 @@ def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Pa
 )
 def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
     check_the_same_change_of_both(tmp_path, ENTRIES["ConsumerQuiet"], mutant)
-
-
-def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None:
-    system, found = explore_entry(ENTRIES["ConsumerAlone"], transitions=True)
-    assert isinstance(system, ConsumerSystem)
-    graph = abstract_graph(system, found.graph, ValueNumbers(VARIABLES))
-    assert len({*graph.states}) == found.states
-    for number in range(0, found.states, 97):
-        assert graph.numbers.state(graph.states[number]) == abstract(system, found.graph.state(number))
 
 
 # ---- what happens ----------------------------------------------------------------------------------------------------

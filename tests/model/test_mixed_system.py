@@ -21,12 +21,10 @@ from fencepost_model.explore.search import Limits, explore
 from fencepost_model.system.checking import check_python, check_tlc, explore_entry
 from fencepost_model.system.families import MIXED
 from fencepost_model.system.manifest import read_manifest, read_problem
-from fencepost_model.system.mixed.abstraction import VARIABLES, abstract, abstract_graph
 from fencepost_model.system.mixed.closed import GROUP, LOG, MixedSystem
 from fencepost_model.system.mixed.config import SWITCHES, MixedConfig
 from fencepost_model.system.mixed.machine import FIRST_LOG, compacted
 from fencepost_model.system.values import Client as ClassicClient
-from fencepost_model.tlc.dump import ValueNumbers
 
 ENTRIES = {entry.name: entry for entry in read_manifest(SPEC) if entry.module.stem in MIXED.modules}
 
@@ -75,15 +73,6 @@ def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Pa
 )
 def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
     check_the_same_change_of_both(tmp_path, ENTRIES["MixedQuiet"], mutant)
-
-
-def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None:
-    system, found = explore_entry(ENTRIES["KafkaStarves"], profile=INTENDED, transitions=True)
-    assert isinstance(system, MixedSystem)
-    graph = abstract_graph(system, found.graph, ValueNumbers(VARIABLES))
-    assert len({*graph.states}) == found.states
-    for number in range(0, found.states, 97):
-        assert graph.numbers.state(graph.states[number]) == abstract(system, found.graph.state(number))
 
 
 def test_an_empty_classic_group_does_not_show_its_former_members() -> None:

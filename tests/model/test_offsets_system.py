@@ -16,10 +16,7 @@ from graphs import (
 from fencepost_model.system.checking import check_python, check_tlc, explore_entry
 from fencepost_model.system.families import OFFSETS
 from fencepost_model.system.manifest import read_manifest, read_problem
-from fencepost_model.system.offsets.abstraction import VARIABLES, abstract, abstract_graph
-from fencepost_model.system.offsets.closed import OffsetsSystem
 from fencepost_model.system.offsets.mutants import OFFSET_MUTANTS
-from fencepost_model.tlc.dump import ValueNumbers
 
 ENTRIES = {entry.name: entry for entry in read_manifest(SPEC) if entry.module.stem in OFFSETS.modules}
 QUICK = "OffsetsQuiet"
@@ -68,15 +65,6 @@ def test_a_change_of_the_specification_alone_is_seen(override: str, tmp_path: Pa
 @pytest.mark.parametrize("mutant", ["Unstable <- NeverUnstable", "IsCurrent <- AnyRequestIsCurrent"])
 def test_the_same_change_of_both_gives_the_same_graph_again(mutant: str, tmp_path: Path, tlc: None) -> None:
     check_the_same_change_of_both(tmp_path, ENTRIES[QUICK], mutant)
-
-
-def test_the_abstraction_tells_all_states_apart_and_agrees_with_itself() -> None:
-    system, found = explore_entry(ENTRIES[QUICK], transitions=True)
-    assert isinstance(system, OffsetsSystem)
-    graph = abstract_graph(system, found.graph, ValueNumbers(VARIABLES))
-    assert len({*graph.states}) == found.states
-    for number in range(0, found.states, 97):
-        assert graph.numbers.state(graph.states[number]) == abstract(system, found.graph.state(number))
 
 
 # ---- what happens ----------------------------------------------------------------------------------------------------

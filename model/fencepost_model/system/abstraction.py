@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import NoneType
-from typing import Any, Final
+from typing import Final
 
 from fencepost.protocol.records import Record
 
 from ..classic.group import GroupState
 from ..classic.state import JOIN_TIMER, SYNC_TIMER, Assigned, Member, Replaced
-from ..explore.graph import Graph
 from ..machines import EMPTY, PREPARING
-from ..tlc.dump import LabelledGraph, ValueNumbers
 from ..tlc.values import TlaValue, function, record
 from .closed import COUNTERS, GROUP, LOG, ClosedSystem
 from .config import DELAY_MS
@@ -28,7 +26,7 @@ from .values import (
     decode_metadata,
     decode_partitions,
 )
-from .variables import Makers, each_client, graph_over, under_way, values_in
+from .variables import Makers, each_client, under_way
 
 VARIABLES: Final = ("group", "log", "unreplicated", "idsUsed", "client", "requests", "replies", "faultsLeft")
 
@@ -46,16 +44,6 @@ def makers(system: ClosedSystem) -> Makers:
         "replies": (endpoints, under_way(names, "replies", reply_value)),
         "faultsLeft": ((COUNTERS,), lambda counters: counters.faults_left),
     }
-
-
-def abstract(system: ClosedSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
-    """Return the values of the specification's variables in this state."""
-    return values_in(makers(system), state)
-
-
-def abstract_graph(system: ClosedSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
-    """Return the explored graph over the specification's variables. It needs the transitions."""
-    return graph_over(makers(system), graph, numbers)
 
 
 def group_value(names: Sequence[str], state: GroupState) -> TlaValue:

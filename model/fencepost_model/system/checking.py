@@ -30,7 +30,7 @@ from .mutants import mutated
 from .offsets.closed import OffsetsSystem
 from .user_model import UserModel, is_of_user, missing, read_model
 from .user_properties import UserProperty, added, read_properties
-from .variables import values_in
+from .variables import graph_over, values_in
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -318,7 +318,7 @@ def compare_with_model(entry: Entry, dump: Path) -> Comparison:
     left = read_dump(dump, family.variables)
     system = family.build(problem.config)
     found = explore(system, transitions=True)
-    right = family.abstract_graph(system, found.graph, left.numbers)
+    right = graph_over(family.makers(system), found.graph, left.numbers)
     return compare(left, right, ("the specification", "the model"))
 
 

@@ -105,6 +105,13 @@ def _sync_reply(config: Config, client: Client, reply: SyncReply) -> Client:
             )
         case "REBALANCE_IN_PROGRESS" | "NOT_COORDINATOR" | "COORDINATOR_NOT_AVAILABLE":
             return client._replace(state="unjoined")
+        case other:
+            return _fenced(client, other, "SyncGroup")
+
+
+def _fenced(client: Client, error: str, api: str) -> Client:
+    """Return the client after an error that ends its membership or its process (K-ERR-04, K-ERR-05, K-ERR-08)."""
+    match error:
         case "UNKNOWN_MEMBER_ID":
             return reset(client)
         case "ILLEGAL_GENERATION":
@@ -112,7 +119,7 @@ def _sync_reply(config: Config, client: Client, reply: SyncReply) -> Client:
         case "FENCED_INSTANCE_ID":
             return STOPPED
         case other:
-            raise ValueError(f"no client expects {other} to SyncGroup here")
+            raise ValueError(f"no client expects {other} to {api} here")
 
 
 def get_heartbeat_reply(client: Client, error: str) -> Client:
@@ -122,14 +129,8 @@ def get_heartbeat_reply(client: Client, error: str) -> Client:
             return client
         case "REBALANCE_IN_PROGRESS":
             return client._replace(state="unjoined")
-        case "UNKNOWN_MEMBER_ID":
-            return reset(client)
-        case "ILLEGAL_GENERATION":
-            return reset(client, keep_id=True)
-        case "FENCED_INSTANCE_ID":
-            return STOPPED
         case other:
-            raise ValueError(f"no client expects {other} to Heartbeat here")
+            return _fenced(client, other, "Heartbeat")
 
 
 def stop_listening(endpoint: Endpoint) -> Endpoint:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
@@ -53,8 +53,7 @@ class Config:
     profile: Profile = field(default=INTENDED)
 
     def __post_init__(self) -> None:
-        if unknown := self.allowed - {*ENVIRONMENT}:
-            raise ValueError(f"not an environment action: {', '.join(sorted(unknown))}")
+        check_allowed(self.allowed, ENVIRONMENT)
         if len(self.instance_of) > len(self.clients):
             raise ValueError("more instance ids than clients")
 
@@ -71,6 +70,12 @@ class Config:
 
     def with_profile(self, profile: Profile) -> Config:
         return replace(self, profile=profile)
+
+
+def check_allowed(allowed: frozenset[str], environment: Iterable[str]) -> None:
+    """Raise ValueError unless all of these actions are actions of the environment."""
+    if unknown := allowed - {*environment}:
+        raise ValueError(f"not an environment action: {', '.join(sorted(unknown))}")
 
 
 def profile_of(constants: Mapping[str, Any]) -> Profile:

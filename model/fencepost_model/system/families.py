@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..explore.graph import Graph
-from ..tlc.dump import LabelledGraph, ValueNumbers
 from . import abstraction, closed, config, properties, steps, witnesses
 from .consumer import abstraction as consumer_abstraction
 from .consumer import closed as consumer_closed
@@ -54,7 +52,6 @@ class Family:
     catalogue: Mapping[str, Callable[[Any], Iterable[Part]]]
     fair: frozenset[str]
     variables: tuple[str, ...]
-    abstract_graph: Callable[[Any, Graph, ValueNumbers], LabelledGraph]
     makers: Callable[[Any], Makers]
 
 
@@ -70,7 +67,6 @@ CLASSIC: Final = Family(
     catalogue={**properties.CATALOGUE, **steps.STEPS, **witnesses.WITNESSES},
     fair=properties.SYSTEM,
     variables=abstraction.VARIABLES,
-    abstract_graph=abstraction.abstract_graph,
     makers=abstraction.makers,
 )
 
@@ -86,7 +82,6 @@ CONSUMER: Final = Family(
     catalogue={**consumer_properties.CATALOGUE, **consumer_steps.STEPS, **consumer_witnesses.WITNESSES},
     fair=consumer_properties.SYSTEM,
     variables=consumer_abstraction.VARIABLES,
-    abstract_graph=consumer_abstraction.abstract_graph,
     makers=consumer_abstraction.makers,
 )
 
@@ -102,7 +97,6 @@ MIXED: Final = Family(
     catalogue={**mixed_properties.CATALOGUE, **mixed_steps.STEPS, **mixed_witnesses.WITNESSES},
     fair=mixed_properties.SYSTEM,
     variables=mixed_abstraction.VARIABLES,
-    abstract_graph=mixed_abstraction.abstract_graph,
     makers=mixed_abstraction.makers,
 )
 
@@ -118,7 +112,6 @@ LOG: Final = Family(
     catalogue=log_properties.CATALOGUE,
     fair=frozenset(),
     variables=log_abstraction.VARIABLES,
-    abstract_graph=log_abstraction.abstract_graph,
     makers=log_abstraction.makers,
 )
 
@@ -134,7 +127,6 @@ OFFSETS: Final = Family(
     catalogue=offsets_properties.CATALOGUE,
     fair=offsets_properties.SYSTEM,
     variables=offsets_abstraction.VARIABLES,
-    abstract_graph=offsets_abstraction.abstract_graph,
     makers=offsets_abstraction.makers,
 )
 

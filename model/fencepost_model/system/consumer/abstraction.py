@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from ...explore.graph import Graph
-from ...tlc.dump import LabelledGraph, ValueNumbers
 from ...tlc.values import TlaValue, function, record
-from ..variables import Makers, each_client, graph_over, under_way, values_in
+from ..variables import Makers, each_client, under_way
 from .closed import COUNTERS, GROUP, LOG, ConsumerSystem
 from .state import NO_PARTITIONS, Client, Group, Hard, Heartbeat, Log, Member, Reply
 
@@ -38,16 +36,6 @@ def makers(system: ConsumerSystem) -> Makers:
         "replies": (endpoints, under_way(names, "replies", reply_value)),
         "faultsLeft": ((COUNTERS,), lambda counters: counters.faults_left),
     }
-
-
-def abstract(system: ConsumerSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
-    """Return the values of the specification's variables in this state."""
-    return values_in(makers(system), state)
-
-
-def abstract_graph(system: ConsumerSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
-    """Return the explored graph over the specification's variables. It needs the transitions."""
-    return graph_over(makers(system), graph, numbers)
 
 
 def member_value(member: Member) -> TlaValue:

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 
-from ..config import profile_of
+from ..config import check_allowed, profile_of
 
 ENVIRONMENT: Final = (
     "ClientStarts",
@@ -51,8 +51,7 @@ class ConsumerConfig:
     profile: Profile = field(default=INTENDED)
 
     def __post_init__(self) -> None:
-        if unknown := self.allowed - {*ENVIRONMENT}:
-            raise ValueError(f"not an environment action: {', '.join(sorted(unknown))}")
+        check_allowed(self.allowed, ENVIRONMENT)
 
     def instance(self, client: int) -> str:
         return self.instance_of[client] if client < len(self.instance_of) else ""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
-from ...explore.graph import Graph
-from ...tlc.dump import LabelledGraph, ValueNumbers
 from ...tlc.values import TlaValue, function, record
-from ..variables import Makers, graph_over, values_in
+from ..variables import Makers
 from .closed import Acknowledged, LogSystem
 from .state import Broker, Cluster, Row
 
@@ -63,13 +61,3 @@ def makers(system: LogSystem) -> Makers:
         "waiting": of_each(waiting),
         "acknowledged": ((system.acknowledged,), acknowledged),
     }
-
-
-def abstract(system: LogSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
-    """Return the values of the specification's variables in this state."""
-    return values_in(makers(system), state)
-
-
-def abstract_graph(system: LogSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
-    """Return the explored graph over the specification's variables. It needs the transitions."""
-    return graph_over(makers(system), graph, numbers)

@@ -6,7 +6,7 @@ use the abstraction of that kind's closed system.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from fencepost.protocol.events import TimerKind
 from fencepost.protocol.profiles import INTENDED
@@ -15,9 +15,7 @@ from ...classic.group import GroupState
 from ...classic.load import load_groups
 from ...classic.state import JOIN_TIMER, SYNC_TIMER, Group, Timer
 from ...consumer.state import ConsumerGroup
-from ...explore.graph import Graph
 from ...switches import variant_of
-from ...tlc.dump import LabelledGraph, ValueNumbers
 from ...tlc.values import TlaValue, function, record
 from .. import abstraction as classic
 from ..consumer import abstraction as consumer
@@ -26,7 +24,7 @@ from ..consumer.state import Hard, Heartbeat
 from ..consumer.translate import Translation
 from ..coordinator import FIRST_RECORD, GROUP_ID
 from ..values import JoinReply, SyncReply, decode_metadata
-from ..variables import Makers, each_client, graph_over, under_way, values_in
+from ..variables import Makers, each_client, under_way
 from .closed import COUNTERS, GROUP, LOG, MixedSystem
 from .machine import Log, Memory, blocked
 from .state import Reply, Request
@@ -52,16 +50,6 @@ def makers(system: MixedSystem) -> Makers:
         "replies": (endpoints, under_way(names, "replies", reply_value)),
         "faultsLeft": ((COUNTERS,), lambda counters: counters.faults_left),
     }
-
-
-def abstract(system: MixedSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
-    """Return the values of the specification's variables in this state."""
-    return values_in(makers(system), state)
-
-
-def abstract_graph(system: MixedSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
-    """Return the explored graph over the specification's variables. It needs the transitions."""
-    return graph_over(makers(system), graph, numbers)
 
 
 def group_value(names: tuple[str, ...], translation: Translation, memory: Memory) -> TlaValue:

@@ -10,7 +10,7 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import MigrationPolicy
 
-from ..config import Config, profile_of
+from ..config import Config, check_allowed, profile_of
 from ..consumer.config import ConsumerConfig
 
 ENVIRONMENT: Final = (
@@ -68,8 +68,7 @@ class MixedConfig:
     profile: Profile = field(default=INTENDED)
 
     def __post_init__(self) -> None:
-        if unknown := self.allowed - {*ENVIRONMENT}:
-            raise ValueError(f"not an environment action: {', '.join(sorted(unknown))}")
+        check_allowed(self.allowed, ENVIRONMENT)
 
     def instance(self, client: int) -> str:
         return self.instance_of[client] if client < len(self.instance_of) else ""

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
-from ...explore.graph import Graph
 from ...offsets.state import Offsets
-from ...tlc.dump import LabelledGraph, ValueNumbers
 from ...tlc.values import TlaValue, function, record
-from ..variables import Makers, each_client, graph_over, under_way, values_in
+from ..variables import Makers, each_client, under_way
 from .closed import ACKNOWLEDGED, DECISION, FAULTS, LOG, OffsetsSystem
 from .config import OffsetsConfig
 from .kept import Entry, entries
@@ -119,13 +117,3 @@ def makers(system: OffsetsSystem) -> Makers:
         "acknowledged": ((ACKNOWLEDGED,), values.by_part),
         "faultsLeft": ((FAULTS,), lambda faults: faults),
     }
-
-
-def abstract(system: OffsetsSystem, state: tuple[Any, ...]) -> dict[str, TlaValue]:
-    """Return the values of the specification's variables in this state."""
-    return values_in(makers(system), state)
-
-
-def abstract_graph(system: OffsetsSystem, graph: Graph, numbers: ValueNumbers) -> LabelledGraph:
-    """Return the explored graph over the specification's variables. It needs the transitions."""
-    return graph_over(makers(system), graph, numbers)

@@ -9,6 +9,8 @@ from typing import Any, Final
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 
+from ..config import check_allowed
+
 ENVIRONMENT: Final = (
     "GroupDecides",
     "MemberGivesUp",
@@ -42,8 +44,7 @@ class OffsetsConfig:
     profile: Profile = field(default=INTENDED)
 
     def __post_init__(self) -> None:
-        if unknown := self.allowed - {*ENVIRONMENT}:
-            raise ValueError(f"not an environment action: {', '.join(sorted(unknown))}")
+        check_allowed(self.allowed, ENVIRONMENT)
 
     def with_profile(self, profile: Profile) -> OffsetsConfig:
         return replace(self, profile=profile)
