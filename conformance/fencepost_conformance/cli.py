@@ -36,6 +36,8 @@ COMMANDS = {
     "import": "Make a trace from a packet capture of clients and brokers",
     "validate": "Check whether the model could have produced recorded traces",
     "replay": "Show one trace step by step",
+    "history": "Show what happened to a group, from the records of the offsets topic",
+    "decode": "Print the records of the offsets topic as lines of JSON",
     "findings": "Show which known Kafka bug is in which release",
     "simulate": "Move coordinators between brokers under members, commits and transactions",
     "mutants": "Run the suite against each known fault",

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..common.counting import counted
 from ..judge.verdict import Outcome, Tally, Unsettled, Verdict, gaps, outcome_of
@@ -24,6 +24,10 @@ if TYPE_CHECKING:  # rich is imported only when it prints
 
     from .listing import Listing
 
+T = TypeVar("T")
+
+#: ``Meter.count`` shows every so many things
+_COUNTED = 10_000
 #: seconds between two lines of progress if standard error is not a terminal
 EVERY = 5.0
 #: limits for undecided things on a terminal: number of reasons, their length, and names for each
@@ -161,6 +165,16 @@ class Meter:
 
     def advance(self, steps: int = 1) -> None:
         self.update(completed=self.completed + steps)
+
+    def count(self, things: Iterable[T]) -> Iterator[T]:
+        """Yield the things, and count them."""
+        done = 0
+        for thing in things:
+            done += 1
+            if not done % _COUNTED:
+                self.update(completed=done)
+            yield thing
+        self.update(completed=done)
 
     def update(self, *, completed: int | None = None, total: int | None = None, description: str | None = None) -> None:
         self.completed = self.completed if completed is None else completed

@@ -156,6 +156,19 @@ def test_without_a_job_nothing_is_judged(monkeypatch: Patch, capsys: pytest.Capt
 
 def test_every_command_is_in_a_job() -> None:
     """Except those that need the requirements of ``conform``."""
-    alike = {"store", "findings", "simulate", "mutants", "rules", "diagram", "graph", "lab", "promises", "doctor"}
+    alike = {
+        "store",
+        "findings",
+        "simulate",
+        "mutants",
+        "rules",
+        "diagram",
+        "graph",
+        "lab",
+        "promises",
+        "history",
+        "decode",
+        "doctor",
+    }
     named = {command for command in COMMANDS if any(re.search(rf"\b{command}\b", job.what) for job in JOBS.values())}
     assert {*COMMANDS} - named <= alike

@@ -531,6 +531,8 @@ NOT_JUDGING = {
     "graph": "shows a graph to walk; check judges it",
     "lab": "plays a group by hand; validate judges the trace that it saves",
     "bench": "measures; nothing is asserted",
+    "history": "shows what a log contains; broken rules are a part of that",
+    "decode": "prints records",
 }
 #: modules that are run by name
 MODULES = {

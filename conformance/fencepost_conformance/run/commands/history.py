@@ -1,0 +1,70 @@
+"""``fencepost history``: the life of a group, from the records of the offsets topic."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Group
+
+from ...common.errors import CannotRun
+from ...common.nearest import unknown
+from ...judge.history.events import History
+from ...judge.history.tell import tell
+from ...show.console import Result, finish, progress
+from ...show.history.terminal import overview, story
+from ...show.history.words import notices as about
+from ...traces.offsets_log.rows import Notices
+from ...traces.offsets_log.source import rows_from
+
+
+def history(
+    group: Annotated[str | None, typer.Argument(help="the group; without one, all groups are listed")] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(help="log segments (a broker's data folder, a folder __consumer_offsets-N, a file), or a dump"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
+) -> None:
+    """Show what happened to a group: members, rebalances, partitions, commits, and rules that the log breaks."""
+    if log is None:
+        raise CannotRun("say where the records are: --log PATH")
+    notices = Notices()
+    with progress("records") as meter:
+        found = tell(meter.count(rows_from(log, notices)), group)
+    unread = notices.lines()
+    if group is not None:
+        _require(group, found, log, notices)
+    shown = None
+    if not as_json:
+        shown = Group(*(overview(found, unread) if group is None else story(found, found.groups[0], unread)))
+    finish(_result(found, unread), as_json=as_json, table=shown)
+
+
+def _require(group: str, found: History, log: Path, notices: Notices) -> None:
+    """Raise ``CannotRun`` if the log has no record of the group."""
+    if not found.groups:
+        others = [each.group for each in tell(rows_from(log, notices)).groups]
+        raise CannotRun(unknown("group", group, others, "fencepost history without a group lists all"))
+
+
+def _result(found: History, unread: list[str]) -> Result:
+    span = found.span_ms
+    return Result(
+        "history",
+        None,
+        counts={
+            "groups": len(found.groups),
+            "records": found.records,
+            "rebalances": sum(each.rebalances for each in found.groups),
+            "commits": sum(each.commits for each in found.groups),
+            "broken_rules": sum(each.breaches for each in found.groups),
+        },
+        details={
+            "span_ms": span,
+            "groups": [each.as_json(found.names, span) for each in found.groups],
+            "notices": [*unread, *about(found)],
+        },
+        done="log read",
+    )

@@ -1,0 +1,1 @@
+"""The history of groups, on the terminal and as a page."""

@@ -1,0 +1,130 @@
+"""A dump: one JSON object a line for each record, as ``fencepost decode`` prints it.
+
+``key_bytes`` and ``value_bytes`` (base64) are the record; the other fields show what they contain. So a dump has all
+that the log had, also records of unknown types, and a reader needs only ``partition``, ``offset``, ``at_ms`` and the
+bytes.
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, Final
+
+from pydantic import TypeAdapter
+
+from fencepost.codec import Codec, CodecError, Opaque
+from fencepost.protocol.offset_records import Producer
+
+from ..record_form import RecordField
+from .rows import NO_TIME, LogRow, Notices
+
+_FORM: Final[TypeAdapter[Any]] = TypeAdapter(RecordField)
+
+
+def line_of(row: LogRow, codec: Codec) -> dict[str, Any]:
+    """Return the object of a record. A record that cannot be decoded has ``problem`` instead of ``key`` and
+    ``value``."""
+    line: dict[str, Any] = {
+        "partition": row.partition,
+        "offset": row.offset,
+        "at_ms": row.at_ms,
+        "at": iso(row.at_ms),
+        "type": None,
+        **_told(row, codec),
+    }
+    if row.producer is not None:
+        line["producer"] = {
+            "producer_id": row.producer.producer_id,
+            "producer_epoch": row.producer.producer_epoch,
+        }
+    line["control"] = row.control
+    line["key_bytes"] = None if row.key is None else b64encode(row.key).decode()
+    line["value_bytes"] = None if row.value is None else b64encode(row.value).decode()
+    return line
+
+
+def _told(row: LogRow, codec: Codec) -> dict[str, Any]:
+    try:
+        if row.control:
+            record: Any = codec.decode_marker(row.key, row.value, row.producer)
+        else:
+            record = codec.decode(row.key, row.value, row.producer)
+    except CodecError as wrong:
+        return {"problem": str(wrong)}
+    if record is None:
+        return {"problem": "a control record that ends no transaction"}
+    if isinstance(record, Opaque):
+        return {"type": record.name, "problem": "records of this type are not decoded"}
+    told: dict[str, Any] = _FORM.dump_python(record, mode="json")
+    return {"type": told.get("type", "GroupMetadata"), "key": told["key"], "value": told["value"]}
+
+
+def iso(at_ms: int) -> str | None:
+    """Return a time as a date in UTC; None for no time, or one that is not a date."""
+    if at_ms < 0:
+        return None
+    try:
+        return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def read_dump(path: Path, notices: Notices) -> Iterator[LogRow]:
+    """Yield the records of a dump; lines that are none are noted. Raises ``OSError``."""
+    with path.open("rb") as file:
+        yield from read_lines(file, str(path), notices)
+
+
+def read_lines(file: IO[bytes], name: str, notices: Notices) -> Iterator[LogRow]:
+    """Yield the records of lines."""
+    for number, text in enumerate(file, 1):
+        if text.isspace():
+            continue
+        try:
+            yield row_of(json.loads(text))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as wrong:
+            said = f"no field {wrong}" if isinstance(wrong, KeyError) else str(wrong).split("\n", maxsplit=1)[0]
+            notices.add(f"{name}:{number}: not a record of fencepost decode: {said}")
+
+
+def row_of(line: Any) -> LogRow:
+    """Return the record of a line. Raises ``ValueError``, ``TypeError``, ``KeyError`` or ``AttributeError``."""
+    told = line.get("producer")
+    producer = None if told is None else Producer(_number(told, "producer_id"), _number(told, "producer_epoch"))
+    at_ms = _number(line, "at_ms") if "at_ms" in line else NO_TIME
+    return LogRow(
+        _number(line, "partition"),
+        _number(line, "offset"),
+        max(at_ms, NO_TIME),
+        _bytes(line["key_bytes"]),
+        _bytes(line["value_bytes"]),
+        producer,
+        line.get("control") is True,
+    )
+
+
+def _number(line: Any, name: str) -> int:
+    value = line[name]
+    if type(value) is not int:
+        raise ValueError(f"{name} must be a number (got {value!r})")
+    return value
+
+
+def _bytes(text: Any) -> bytes | None:
+    if text is None:
+        return None
+    try:
+        return b64decode(text, validate=True)
+    except binascii.Error:
+        raise ValueError(f"not base64: {text!r:.40}") from None
+
+
+def is_dump(path: Path) -> bool:
+    """Return whether the file begins like a dump. Raises ``OSError``."""
+    with path.open("rb") as file:
+        return file.read(64).lstrip().startswith(b"{")
