@@ -71,9 +71,12 @@ def differs_as_consumer(played: Played, name: str, group: GroupHistory) -> list[
         return []
     owners = [(topic_text(topic_id), partition) for topic_id, partition, _ in view.partition_epochs]
     members = sorted(each.member_id for each in view.members)
-    theirs: tuple[object, ...] = (view.group_epoch, members, view.state.value, sorted(owners), starts(played, name))
     events = [each for each in group.events if each.offset >= played.loaded]
-    began = [(each.at_ms, each.epoch) for each in events if each.kind is Kind.BEGAN]
+    # of a rebalance that turns the group into a classic one in the same step, the core reports either kind
+    converted = {(each.at_ms, each.epoch) for each in events if each.details == "converted" and each.duration_ms == 0}
+    began = [at for each in events if each.kind is Kind.BEGAN and (at := (each.at_ms, each.epoch)) not in converted]
+    started = [at for at in starts(played, name) if at not in converted]
+    theirs: tuple[object, ...] = (view.group_epoch, members, view.state.value, sorted(owners), started)
     ids = [each.member_id for each in group.members]
     ours: tuple[object, ...] = (group.epoch, ids, group.state, [tuple(place) for place, _ in group.owners], began)
     if types_of(played, name) == {GroupType.CONSUMER}:
@@ -94,7 +97,8 @@ def differs_as_classic(played: Played, name: str, group: GroupHistory | None) ->
     if view is None or types_of(played, name) - {GroupType.CLASSIC}:
         return []
     completed = {(epoch, state) for _, epoch, state in ends(played, name)}
-    began = {each.generation for _, _, each in played.reports if isinstance(each, GenerationBegan)}
+    reports = [each for _, _, each in played.reports if each.group_id == name]
+    began = {each.generation for each in reports if isinstance(each, GenerationBegan | RebalanceEnded)}
     kinds = {Kind.GENERATION: "Stable", Kind.EMPTY: "Empty"}
     events = [each for each in (group.events if group else ()) if each.offset >= played.loaded and each.kind in kinds]
     ours = {(each.epoch, kinds[each.kind]) for each in events}

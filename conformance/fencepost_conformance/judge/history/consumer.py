@@ -53,6 +53,8 @@ def member(life: Life, member_id: str, value: ConsumerGroupMemberMetadataValue |
     life.members[member_id], life.topics[member_id] = row, topics
     life.timeouts[member_id] = value.rebalance_timeout_ms
     life.arrived.add(member_id)
+    if known is None and not _reached(life, member_id):
+        life.behind.add(member_id)
     former = _replaced(life, row)
     if former is not None:
         old = former.row.member_id
@@ -237,16 +239,20 @@ def _reached(life: Life, member_id: str) -> bool:
     return held is not None and held.member_epoch == life.target_epoch and held.state == MemberState.STABLE.value
 
 
+def state_of(life: Life) -> str:
+    """Return the state of a consumer group (M-ST-01…04, 06)."""
+    if not life.members:
+        return EMPTY
+    if life.epoch is None or life.epoch != life.target_epoch:
+        return "Assigning"
+    return "Reconciling" if life.behind else STABLE
+
+
 def _assess(life: Life, at_ms: int, offset: int) -> None:
     """Set the state of the group, and end the rebalance if it is at rest."""
-    if not life.members:
-        life.ends(at_ms, offset, EMPTY)
-    elif life.epoch is None or life.epoch != life.target_epoch:
-        life.state = "Assigning"
-    elif life.behind:
-        life.state = "Reconciling"
-    else:
-        life.ends(at_ms, offset, STABLE)
+    life.state = state_of(life)
+    if life.state in (EMPTY, STABLE):
+        life.ends(at_ms, offset, life.state)
 
 
 def regex(life: Life, pattern: str, topics: tuple[str, ...] | None) -> None:

@@ -251,6 +251,8 @@ class Telling:
             if life.removed:
                 _delete(life, LogRow(life.partition, life.last, life.last_ms, None, None))
             consumer.settle(life, life.last_ms, life.last)
+            if life.protocol == CONSUMER:
+                life.state = consumer.state_of(life)
             groups.append(life.done(facts.last_gap))
         return History(tuple(sorted(groups, key=badness)), tuple(sorted(self._logs.values(), key=_number)), self.names)
 
