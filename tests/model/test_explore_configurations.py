@@ -28,6 +28,21 @@ def test_the_configuration_gives_the_result_in_the_manifest(entry: Entry) -> Non
     assert check_python(entry).wrong == []
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param(entry, id=entry.name, marks=[] if entry.name == "MixedTakenWhileHeld" else pytest.mark.all)
+        for entry in ENTRIES
+        if entry.size == "medium" and entry.expected == "violates"
+    ],
+)
+def test_a_larger_configuration_has_the_counter_example_in_the_manifest(entry: Entry) -> None:
+    """The counter-example is shown with its states. Its last state may be one that no coordinator can load."""
+    row = check_python(entry)
+    assert row.wrong == []
+    assert len(row.steps) == entry.trace
+
+
 @pytest.mark.parametrize("entry", KAFKA, ids=lambda entry: entry.name)
 def test_the_intended_profile_has_none_of_kafkas_faults(entry: Entry) -> None:
     row = check_python(entry, profile=INTENDED)

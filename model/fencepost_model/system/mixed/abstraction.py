@@ -12,7 +12,7 @@ from fencepost.protocol.events import TimerKind
 from fencepost.protocol.profiles import INTENDED
 
 from ...classic.group import GroupState
-from ...classic.load import load_groups
+from ...classic.load import load_groups, load_record
 from ...classic.state import JOIN_TIMER, SYNC_TIMER, Group, Timer
 from ...consumer.state import ConsumerGroup
 from ...switches import variant_of
@@ -91,9 +91,22 @@ def subscriptions(group: Group | ConsumerGroup) -> TlaValue:
     )
 
 
+def logged_group(log: Log) -> Group | ConsumerGroup | None:
+    """Return the group of a log. A log in which two members hold a partition has one too, though a load fails
+    (F-REPLAY-18): the counter-example of ``NoPartitionHasTwoHolders`` ends with it."""
+    variant = variant_of(INTENDED)
+    groups = load_groups(variant, log)
+    if groups is not None:
+        return groups.get(GROUP_ID)
+    group: Group | ConsumerGroup | None = None
+    for each in log:
+        group = load_record(variant, group, each)
+    return group
+
+
 def log_value(translation: Translation, log: Log) -> TlaValue:
     """Return the replicated state, as a coordinator would load it."""
-    group = (load_groups(variant_of(INTENDED), log) or {}).get(GROUP_ID)
+    group = logged_group(log)
     if isinstance(group, ConsumerGroup):
         logged, hard = FIRST_RECORD, translation.hard(group)
     else:
