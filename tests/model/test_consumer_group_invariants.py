@@ -30,7 +30,7 @@ from fencepost_model.consumer import (
     Resolve,
     heartbeat,
 )
-from fencepost_model.consumer.invariants import broken, view_of
+from fencepost_model.consumer.invariants import broken, broken_by_answer, view_of
 from fencepost_model.consumer.replay import replay
 from fencepost_model.consumer.state import REBALANCE, SESSION
 from fencepost_model.promises import PROMISES, GroupStep, GroupView
@@ -80,17 +80,8 @@ class Intended(RuleBasedStateMachine):
             assert broken(before, after, self.profile) == []
         reply = found.reply
         if reply is not None and isinstance(step, ConsumerHeartbeat) and after is not None:
-            if reply.error_code is not ErrorCode.NONE:
-                assert before is None or after._replace(refresh=before.refresh) == before  # INV-KIP-17
-                assert found.records == ()
-            elif step.body.member_epoch >= 0:
-                member = after.member(step.body.member_id)
-                assert member is not None
-                assert reply.member_epoch == member.epoch  # INV-KIP-10
-                old = None if before is None else before.member(step.body.member_id)
-                if reply.assignment is None:
-                    assert old is not None
-                    assert old.assigned == member.assigned  # INV-KIP-15
+            assert broken_by_answer(step.body, reply, before, after, self.profile) == []
+            assert reply.error_code is ErrorCode.NONE or found.records == ()
         self.group = after
 
     def member(self, member_id: str) -> Member | None:

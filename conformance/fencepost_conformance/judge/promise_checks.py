@@ -9,24 +9,27 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from fencepost_model.promises import ClassicGroupStep, ClassicGroupView, GroupStep, GroupView, Promise
+from fencepost_model.promises import ClassicGroupStep, ClassicGroupView, GroupStep, GroupView, HeartbeatView, Promise
 from fencepost_model.system.manifest import Entry, read_problem
 
 from .cases.catalogue import chosen
 
 _SUITE: Final = Path(__file__).parents[1]
 
-_CLASSIC: Final = (ClassicGroupView, ClassicGroupStep)
-_CONSUMER: Final = (GroupView, GroupStep)
+_GROUPS: Final = (ClassicGroupView, ClassicGroupStep, GroupView, GroupStep)
+_MODEL: Final = "Hypothesis machines of the model (tests/model)"
 #: The modules that ask all promises about such views, and what runs them.
-ASKED: Final = {
-    "fencepost_model.classic.invariants": (_CLASSIC, "Hypothesis machines of the model (tests/model)"),
-    "fencepost_model.consumer.invariants": (_CONSUMER, "Hypothesis machines of the model (tests/model)"),
-    "fencepost_conformance.generate.simulate.broken": (
-        (*_CLASSIC, *_CONSUMER),
-        "simulation, product exploration, and Hypothesis machines of the core (tests/quality)",
+ASKED: Final = (
+    ("fencepost_model.classic.invariants", (ClassicGroupView, ClassicGroupStep), _MODEL),
+    ("fencepost_model.consumer.invariants", (GroupView, GroupStep, HeartbeatView), _MODEL),
+    ("fencepost_conformance.generate.simulate.broken", _GROUPS, "simulation and product exploration"),
+    ("fencepost_conformance.generate.simulate.broken", (HeartbeatView,), "simulation"),
+    (
+        "fencepost_conformance.generate.simulate.broken",
+        (*_GROUPS, HeartbeatView),
+        "Hypothesis machines of the core (tests/quality)",
     ),
-}
+)
 #: The packages whose checks see only a part of the state; they keep their own form and cite the id.
 _PARTIAL: Final = {
     "judge/checker": "recorded traces, over the wire",
@@ -78,7 +81,7 @@ def standing_of(
     cited = re.compile(rf"\b{re.escape(promise.id)}\b")
     return Standing(
         promise,
-        tuple(runs for views, runs in ASKED.values() if promise.about in views),
+        tuple(runs for _, views, runs in ASKED if promise.about in views),
         {what: files for what, files in _citing(promise.id).items() if files},
         tuple(sorted(case.name for case in chosen(()) if promise.id in case.rules)),
         holds,

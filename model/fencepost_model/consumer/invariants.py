@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 
-from ..promises import GroupStep, GroupView, MemberView, broken_promises
+from ..promises import GroupStep, GroupView, HeartbeatView, MemberView, broken_promises
 from .state import ConsumerGroup, Held, Partition
 
 
@@ -40,3 +41,25 @@ def broken(before: ConsumerGroup | None, after: ConsumerGroup, profile: Profile 
     if before is not None:
         found += [promise for promise, _ in broken_promises(GroupStep(view_of(before), view), profile)]
     return found
+
+
+def broken_by_answer(
+    request: ConsumerGroupHeartbeatRequest,
+    answer: ConsumerGroupHeartbeatResponse,
+    before: ConsumerGroup | None,
+    after: ConsumerGroup,
+    profile: Profile = INTENDED,
+) -> list[str]:
+    """Return the promises that an answer breaks. ``before`` and ``after``: the group at the step of the request. Only
+    the refresh deadline, which the log does not have, may change with an error."""
+    old, new = (None if group is None else group.member(request.member_id) for group in (before, after))
+    seen = HeartbeatView(
+        request.member_epoch,
+        answer.error_code.name,
+        answer.member_epoch,
+        answer.assignment is not None,
+        None if new is None else new.epoch,
+        tuple(() if member is None else member.assigned for member in (old, new)),
+        before is not None and after._replace(refresh=before.refresh) != before,
+    )
+    return [promise for promise, _ in broken_promises(seen, profile)]

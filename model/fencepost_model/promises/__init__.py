@@ -2,13 +2,21 @@
 
 The closed systems, product exploration, simulation, Hypothesis machines and the model's own walks ask these predicates.
 Each of them makes views of what it has: of a state (``GroupView``, ``ClassicGroupView``), or of a step (``GroupStep``,
-``ClassicGroupStep``). A check that sees
+``ClassicGroupStep``), or of a heartbeat and its answer (``HeartbeatView``). A check that sees
 only a part of the state, such as the checker of recorded traces, keeps its own form and cites the id.
 """
 
 from .catalogue import PROMISES, broken_promises
 from .promise import Promise
-from .views import ClassicGroupStep, ClassicGroupView, ClassicMemberView, GroupStep, GroupView, MemberView
+from .views import (
+    ClassicGroupStep,
+    ClassicGroupView,
+    ClassicMemberView,
+    GroupStep,
+    GroupView,
+    HeartbeatView,
+    MemberView,
+)
 
 __all__ = [
     "PROMISES",
@@ -17,6 +25,7 @@ __all__ = [
     "ClassicMemberView",
     "GroupStep",
     "GroupView",
+    "HeartbeatView",
     "MemberView",
     "Promise",
     "broken_promises",

@@ -10,9 +10,12 @@ from fencepost.protocol.profiles import INTENDED
 
 from .classic_groups import CLASSIC_GROUPS
 from .consumer_groups import CONSUMER_GROUPS
+from .heartbeats import HEARTBEATS
 from .promise import Promise
 
-PROMISES: Final[dict[str, Promise[Any]]] = {promise.id: promise for promise in (*CLASSIC_GROUPS, *CONSUMER_GROUPS)}
+PROMISES: Final[dict[str, Promise[Any]]] = {
+    promise.id: promise for promise in (*CLASSIC_GROUPS, *CONSUMER_GROUPS, *HEARTBEATS)
+}
 
 
 def broken_promises(seen: object, profile: Profile = INTENDED) -> Iterator[tuple[str, str]]:

@@ -85,3 +85,21 @@ class ClassicGroupStep:
 
     before: ClassicGroupView
     after: ClassicGroupView
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatView:
+    """A heartbeat of KIP-848 and its answer. ``sent``: the epoch in the request. ``error``, ``epoch`` and
+    ``has_assignment`` are those of the answer.
+
+    ``stored``: the member's epoch after the step, None if it is no member. ``assigned``: what the member was assigned
+    before the step and after it, None if it was no member at either time. ``changed``: the step changed what the log
+    says of the group."""
+
+    sent: int
+    error: str
+    epoch: int
+    has_assignment: bool
+    stored: int | None = None
+    assigned: tuple[object, ...] | None = None
+    changed: bool = False

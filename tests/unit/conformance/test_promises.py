@@ -13,6 +13,8 @@ import pytest
 
 import fencepost_conformance
 import fencepost_model
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
 from fencepost.protocol.messages import Protocol
 from fencepost.protocol.profiles import INTENDED
@@ -38,6 +40,7 @@ from fencepost_model.promises import (
     ClassicMemberView,
     GroupStep,
     GroupView,
+    HeartbeatView,
     MemberView,
     broken_promises,
 )
@@ -62,6 +65,8 @@ def spoilt(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     name = str(request.param)
 
     def how(seen: Any) -> str:
+        if isinstance(seen, HeartbeatView):
+            return "on purpose"
         group = getattr(seen, "after", seen)
         return "on purpose" if group.members else ""
 
@@ -85,7 +90,7 @@ def importing() -> set[str]:
 def test_each_module_that_asks_the_catalogue_is_listed() -> None:
     listing = {f"fencepost_conformance.{name}" for name in ("judge.promise_checks", "run.commands.promises")}
     stating = {f"fencepost_model.system.{name}" for names in STATING.values() for name in names}
-    assert importing() - listing == {*ASKED, *stating}
+    assert importing() - listing == {*(module for module, _, _ in ASKED), *stating}
     assert {family for promise in PROMISES.values() for family in promise.properties} == STATING.keys()
 
 
@@ -105,12 +110,19 @@ def test_machines_of_the_model_ask_it(spoilt: str) -> None:
         one = ClassicMember("m1", None, "c", "/h", 1, 1, (Protocol("range", b""),))
         classic = ClassicGroup(STABLE, protocol_name="range", leader="m1", members=(one,))
         assert classic_invariants.broken(classic, classic) == [spoilt]
+    elif PROMISES[spoilt].about is HeartbeatView:
+        group = ConsumerGroup(epoch=1, assignment_epoch=1, members=(Member("m1", epoch=1),))
+        request = ConsumerGroupHeartbeatRequest("g", member_id="m1", member_epoch=1)
+        answer = ConsumerGroupHeartbeatResponse(ErrorCode.NONE, member_id="m1", member_epoch=1)
+        assert invariants.broken_by_answer(request, answer, group, group) == [spoilt]
     else:
         group = ConsumerGroup(epoch=1, assignment_epoch=1, members=(Member("m1", epoch=0),))
         assert invariants.broken(group, group) == [spoilt]
 
 
 def test_product_exploration_asks_it(spoilt: str) -> None:
+    if PROMISES[spoilt].about is HeartbeatView:
+        return  # it sees groups only
     bounds, moves = Bounds(ids=1, transitions=200), classic_moves
     if not is_about_classic_groups(spoilt):
         settings = Settings(group_consumer_assignment_interval_ms=0)
@@ -284,6 +296,24 @@ def test_a_generation_begins_exactly_when_a_join_phase_ends(
 ) -> None:
     found = [promise for promise, _ in broken_promises(ClassicGroupStep(before, after))]
     assert found == (["INV-GEN-01"] if is_broken else [])
+
+
+@pytest.mark.parametrize(
+    ("seen", "broken"),
+    [
+        (HeartbeatView(4, "NONE", 5, True, 5, ((1,), (2,))), []),
+        (HeartbeatView(4, "NONE", 4, True, 5), ["INV-KIP-10"]),
+        (HeartbeatView(4, "NONE", 5, True, None), ["INV-KIP-10"]),
+        (HeartbeatView(-1, "NONE", -1, False, None), []),
+        (HeartbeatView(5, "NONE", 5, False, 5, ((1,), (1,))), []),
+        (HeartbeatView(5, "NONE", 5, False, 5, ((1,), (1, 2)), changed=True), ["INV-KIP-15"]),
+        (HeartbeatView(-2, "NONE", -2, False, -2, ((1, 2), (1,))), []),
+        (HeartbeatView(4, "FENCED_MEMBER_EPOCH", 0, False, 5), []),
+        (HeartbeatView(4, "FENCED_MEMBER_EPOCH", 0, False, 5, changed=True), ["INV-KIP-17"]),
+    ],
+)
+def test_a_predicate_about_answers_refuses_exactly_what_breaks_it(seen: HeartbeatView, broken: list[str]) -> None:
+    assert [promise for promise, _ in broken_promises(seen)] == broken
 
 
 @pytest.mark.parametrize(

@@ -25,9 +25,10 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
+from fencepost_model.promises import HeartbeatView
 
 from ...traces.observation import Observation
-from .broken import demand
+from .broken import demand, demand_promises
 from .consumer_group_rules import hard, held
 
 Views = Mapping[str, ConsumerGroupView]
@@ -77,12 +78,12 @@ class ConsumerAnswerRules:
             return
         # A JoinGroup without an id is answered with the id that it was given.
         refused = [each for each in seen.replies if each.request_id == event.id and _error(each) is not ErrorCode.NONE]
-        if refused and old is not None and (old.members or not isinstance(body, JoinGroupRequest)):  # C-JOIN-10
-            demand(
-                new is not None and hard(new) == hard(old),
-                "INV-KIP-17",
-                f"{body.group_id}: rejected with {_error(refused[0]).name}, but changed from {old} to {new}",
-            )
+        changed = old is not None and (new is None or hard(new) != hard(old))
+        if (
+            refused and changed and old is not None and (old.members or not isinstance(body, JoinGroupRequest))
+        ):  # C-JOIN-10
+            answer = HeartbeatView(0, _error(refused[0]).name, 0, has_assignment=False, changed=True)
+            demand_promises(answer, f"{body.group_id}: {old} became {new}: request {event.id}")
         self._asked[event.id] = _Asked(event, _member(old, body.member_id), _member(new, body.member_id), self._end)
 
     def _answered(self, asked: _Asked, reply: Reply) -> None:
@@ -115,25 +116,22 @@ class ConsumerAnswerRules:
         self, text: str, beat: ConsumerGroupHeartbeatRequest, answer: ConsumerGroupHeartbeatResponse, asked: _Asked
     ) -> None:
         before, after = asked.before, asked.after
+        seen = HeartbeatView(
+            beat.member_epoch,
+            answer.error_code.name,
+            answer.member_epoch,
+            answer.assignment is not None,
+            None if after is None else after.member_epoch,
+            None if before is None or after is None else (held(before.assigned), held(after.assigned)),
+        )
+        demand_promises(seen, text)
         if beat.member_epoch < 0:
             return
-        demand(
-            after is not None and after.member_epoch == answer.member_epoch,
-            "INV-KIP-10",
-            f"{text} gets epoch {answer.member_epoch}, but the group has {after}",
-        )
-        assert after is not None
         if beat.member_epoch != JOIN_EPOCH:
             said = f"{text} is answered NONE at {beat.member_epoch}"
             demand(before is not None, "M-FENCE-01", f"{said}, but is not a member")
             assert before is not None
             demand(_current(beat, before), "M-FENCE-05", f"{said}, but is {before}")
-        if answer.assignment is None and before is not None:
-            demand(
-                held(before.assigned) == held(after.assigned),
-                "INV-KIP-15",
-                f"{text} had {before.assigned}, has {after.assigned} but its answer has no assignment",
-            )
 
 
 def _current(beat: ConsumerGroupHeartbeatRequest, member: ConsumerMemberView) -> bool:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from ...explore.interface import Invariant, Label, StepInvariant
-from ...promises import PROMISES, GroupStep
+from ...promises import PROMISES, GroupStep, HeartbeatView
 from ..durable import Durable, follows
 from ..gather import Part
 from .closed import GROUP, LOG, ConsumerSystem
 from .properties import Property, can_commit, holding, view_of
-from .state import AWAY, NO_PARTITIONS, Client, Endpoint, Hard, Heartbeat, Log, Member, Reply, names
+from .state import AWAY, NO_PARTITIONS, NOTHING, Client, Endpoint, Hard, Heartbeat, Log, Member, Reply, names
 
 #: The steps in which the coordinator handles a heartbeat, and those in which a timer fires.
 HEARTBEAT: Final = frozenset({"CoordinatorHandlesHeartbeat"})
@@ -256,13 +256,21 @@ def no_answer_overtakes_an_open_batch(system: ConsumerSystem) -> Iterable[Part]:
         yield StepInvariant("NoAnswerOvertakesAnOpenBatch", (system.open, endpoint), holds, changed=(endpoint,))
 
 
+def _answered(sent: int, reply: Reply, before: Member | None, after: Member | None) -> HeartbeatView:
+    """Return what promises see of an answer. ``sent``: the epoch of the request; ``before`` and ``after``: its
+    member."""
+    assigned = tuple(NOTHING if member is None else member.assigned for member in (before, after))
+    stored = None if after is None else after.epoch
+    return HeartbeatView(sent, reply.error, reply.epoch, reply.assignment is not None, stored, assigned)
+
+
 def every_answered_epoch_is_replicated(system: ConsumerSystem) -> Iterable[Part]:
-    """The epoch in an answer NONE is stored and replicated (INV-KIP-10)."""
+    """The epoch in an answer NONE is stored and replicated."""
 
     def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
-        new = [reply for reply in after[1].replies - before[1].replies if reply.error == "NONE"]
         member = dict(after[0].members).get(before[1].client.member_id)
-        return all(member is not None and member.epoch == reply.epoch for reply in new)
+        new = after[1].replies - before[1].replies
+        return all(PROMISES["INV-KIP-10"].holds(_answered(0, reply, None, member)) for reply in new)
 
     for endpoint in system.endpoints:
         yield StepInvariant("EveryAnsweredEpochIsReplicated", (system.replicated, endpoint), holds, changed=(endpoint,))
@@ -274,18 +282,18 @@ def _answers(number: int, log: Log, endpoint: Endpoint) -> frozenset[Reply]:
 
 
 def every_changed_assignment_is_answered(system: ConsumerSystem) -> Iterable[Part]:
-    """An answer without assignment means that A did not change (INV-KIP-15)."""
+    """An answer without assignment means that A did not change."""
     for number, endpoint in enumerate(system.endpoints):
 
         def holds(_: Label, before: tuple[Any, ...], after: tuple[Any, ...], number: int = number) -> bool:
             (hard, log, endpoint), (hard2, log2, lane2) = before, after
-            new = _answers(number, log2, lane2) - _answers(number, log, endpoint)
-            if not any(reply.error == "NONE" and reply.assignment is None for reply in new):
-                return True
             old, now = dict(hard.members), dict(hard2.members)
             return all(
-                old[heartbeat.member_id].assigned == now[heartbeat.member_id].assigned
-                for heartbeat in _handled_requests(endpoint, lane2)
+                PROMISES["INV-KIP-15"].holds(
+                    _answered(sent.epoch, reply, old.get(sent.member_id), now.get(sent.member_id))
+                )
+                for sent in _handled_requests(endpoint, lane2)
+                for reply in _answers(number, log2, lane2) - _answers(number, log, endpoint)
             )
 
         reads = (system.hard, LOG, endpoint)
