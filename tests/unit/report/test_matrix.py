@@ -17,6 +17,7 @@ from fencepost_conformance.judge.cases.play import Ending, Played
 from fencepost_conformance.judge.client_cases import catalogue
 from fencepost_conformance.judge.client_cases.case import CLIENT_CASES
 from fencepost_conformance.run.commands.conform_clients import excused
+from fencepost_conformance.run.matrix.__main__ import merged
 from fencepost_conformance.run.matrix.clients import peers_folder, read_brokers, read_clients
 from fencepost_conformance.run.matrix.pages import html, markdown
 from fencepost_conformance.run.matrix.results import Row, row_of
@@ -191,6 +192,14 @@ def test_a_client_by_its_name_has_its_known_faults() -> None:
         assert excused(found, [other]) == found
     passed = replace(found, ending=Ending.PASSED)
     assert excused(passed, [entry("client.close.1")]) == passed
+
+
+def test_cases_that_are_played_again_replace_their_results() -> None:
+    before = [case("a.b.1", "failed"), case("a.b.2", "passed")]
+    assert merged(before, [case("a.b.1", "passed"), case("a.b.3", "failed")]) == [
+        case("a.b.1", "passed"), case("a.b.2", "passed"), case("a.b.3", "failed"),
+    ]  # fmt: skip
+    assert merged(before, []) == before
 
 
 def test_the_rows_have_different_names_and_the_drivers_exist() -> None:

@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from ...common import repository
 from ...common.errors import CannotRun
 from ..bench.served import started
 from .clients import environment, peers_folder, read_brokers, read_clients
 from .pages import PAGE, html, markdown
-from .results import row_of
+from .results import RESULTS, row_of
 from .subjects import Subject, brokers, of_broker, of_client
 from .verdicts import NOT_EXAMINED, VERDICTS, read_verdicts
+
+Case: TypeAlias = Mapping[str, Any]
 
 _LIMIT_S: Final = 3600
 _ADDRESS: Final = re.compile(r"^(\S+:\d+)$", re.MULTILINE)
 
 
-def play(subject: Subject, folder: Path) -> None:
-    """Run ``fencepost conform`` for a row; the folder gets its results and its output."""
+def play(subject: Subject, folder: Path, names: Sequence[str] = ()) -> None:
+    """Run ``fencepost conform`` for a row; the folder gets its results and its output. ``names``: play these cases
+    only, and keep the other results of the row."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "cases.json").unlink(missing_ok=True)
+    file = folder / RESULTS
+    before = json.loads(file.read_text(encoding="utf-8"))["cases"] if names and file.exists() else []
+    file.unlink(missing_ok=True)
     traces = ("--traces", "0") if subject.kind == "broker" else ()
     command = [sys.executable, "-m", "fencepost_conformance.cli", "conform"]
     more = [*subject.arguments, *traces, "--output", str(folder), "--json"]
+    more += [word for name in names for word in ("--case", name)]
     with (folder / "stdout").open("w") as told, (folder / "stderr").open("w") as errors:
         try:
             with _address(subject) as address:
@@ -42,6 +49,15 @@ def play(subject: Subject, folder: Path) -> None:
             errors.write(f"it did not end within {_LIMIT_S} s\n")
         except CannotRun as reason:
             errors.write(f"{reason}\n")
+    if before:
+        again = json.loads(file.read_text(encoding="utf-8"))["cases"] if file.exists() else []
+        file.write_text(json.dumps({"cases": merged(before, again)}, indent=1) + "\n", encoding="utf-8")
+
+
+def merged(before: Sequence[Case], again: Sequence[Case]) -> list[Case]:
+    """Return the results of a row, in their order, with those of the cases that were played again in their place."""
+    newer = {each["case"]: each for each in again}
+    return [newer.pop(each["case"], each) for each in before] + list(newer.values())
 
 
 @contextmanager
@@ -57,6 +73,8 @@ def _address(subject: Subject) -> Iterator[tuple[str, ...]]:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make matrix", description=__doc__)
     parser.add_argument("--only", action="append", help="play this row only; may be repeated (a key of --list)")
+    again = "play this case only, and keep the other results; may be repeated"
+    parser.add_argument("--case", action="append", default=[], help=again)
     parser.add_argument("--list", action="store_true", help="list the rows, and what they lack")
     parser.add_argument("--write", action="store_true", help="play nothing: write the pages from the last results")
     parser.add_argument("--results", type=Path, default=Path("out") / "matrix", help="the folder of the results")
@@ -70,7 +88,7 @@ def main() -> None:
             print(f"{subject.key}: {subject.lacking or subject.version}")
         elif not given.write and not subject.lacking and subject.key in (given.only or [subject.key]):
             print(f"playing the cases: {subject.name} {subject.version}", flush=True)
-            play(subject, given.results / subject.key)
+            play(subject, given.results / subject.key, given.case)
     if given.list:
         return
     verdicts = read_verdicts(folder / VERDICTS)

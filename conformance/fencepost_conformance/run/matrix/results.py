@@ -8,11 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from .subjects import Subject
 from .verdicts import ODD, Entry, kind_of, stale
 
+#: the file of a row's results, in its folder
+RESULTS: Final = "cases.json"
 PASSED, NOT_SUPPORTED = "passed", "not supported"
 
 
@@ -65,7 +67,7 @@ def row_of(subject: Subject, folder: Path, entries: tuple[Entry, ...] = ()) -> R
     """Read the results in a folder. ``entries``: the verdicts about the subject."""
     if subject.lacking:
         return Row(subject, "", (), subject.lacking)
-    file = folder / "cases.json"
+    file = folder / RESULTS
     if not file.exists():
         errors = folder / "stderr"
         said = errors.read_text(encoding="utf-8").strip().splitlines() if errors.exists() else []

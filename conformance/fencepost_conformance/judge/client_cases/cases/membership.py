@@ -8,6 +8,8 @@ from fencepost_server.faults import Fault
 from ..case import client_case
 from ..stage import ClientRun, Stage
 
+#: session timeouts until trouble begins: a client takes long to start on a busy machine
+_START = 3.5
 _HEARTBEAT_OF = {"classic": "heartbeat", "consumer": "consumer_group_heartbeat"}
 
 
@@ -185,7 +187,7 @@ async def the_session_of_a_consumer_member_ends(stage: Stage) -> None:
 
 async def _expired(stage: Stage, protocol: str) -> None:
     kio = _HEARTBEAT_OF[protocol]
-    begin = round(1500 * stage.session_s) + 4_000
+    begin = round(_START * stage.session_s * 1000)
     until = begin + round(1000 * stage.session_s) + 2_000
     trouble = Fault(do="error", api=kio, after_ms=begin, until_ms=until, code="COORDINATOR_NOT_AVAILABLE")
     await stage.broker(trouble)
@@ -215,7 +217,7 @@ async def the_coordinator_of_a_consumer_group_moves(stage: Stage) -> None:
 async def _moved(stage: Stage, protocol: str) -> None:
     # so long that also a client meets it that sends heartbeats only between fetches, which may wait for 5 s
     away_ms = round(1000 * stage.session_s)
-    await stage.broker(Fault(do="move", ms=round(1500 * stage.session_s) + 3_000, for_ms=away_ms, times=1))
+    await stage.broker(Fault(do="move", ms=round(_START * stage.session_s * 1000), for_ms=away_ms, times=1))
     client = await stage.start(protocol=protocol)
     await client.settled()
     await client.troubled(
