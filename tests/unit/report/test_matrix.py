@@ -208,7 +208,7 @@ def test_the_rows_have_different_names_and_the_drivers_exist() -> None:
     assert len(keys) == len({*keys})
     assert len(clients) >= 11
     assert len({each.language for each in clients}) >= 6
-    for folder in {each.folder for each in clients} | {each.folder for each in scripts}:
+    for folder in {each.folder for each in clients} | {each.folder for each in scripts if not each.missing}:
         for program in ("install", "run"):
             assert os.access(folder / program, os.X_OK), folder
 

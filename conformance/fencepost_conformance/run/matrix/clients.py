@@ -76,11 +76,12 @@ def read_clients(folder: Path) -> tuple[Client, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PeerBroker:
-    """A broker that a script starts. ``key``: of its row."""
+    """A broker that a script starts. ``key``: of its row. ``missing``: why it has no script, or empty."""
 
     key: str
     name: str
     folder: Path
+    missing: str = ""
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -90,11 +91,16 @@ class PeerBroker:
 def read_brokers(folder: Path) -> tuple[PeerBroker, ...]:
     """Return the brokers of ``brokers.toml`` in this folder, in its order."""
     table = tomllib.loads((folder / "brokers.toml").read_text(encoding="utf-8"))
-    return tuple(PeerBroker(key, row["name"], folder / row["folder"]) for key, row in table.items())
+    return tuple(
+        PeerBroker(key, row["name"], folder / row.get("folder", key), row.get("missing", ""))
+        for key, row in table.items()
+    )
 
 
 def installed(peer: Client | PeerBroker) -> Installed:
     """Ask the driver or script for the version of its peer."""
+    if isinstance(peer, PeerBroker) and peer.missing:
+        return Installed("", peer.missing)
     command = [*peer.command, "--version"]
     asked = subprocess.run(command, capture_output=True, text=True, timeout=_VERSION_S, env=environment(), check=False)
     if asked.returncode == 0:
