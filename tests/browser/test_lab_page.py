@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from threading import Thread
 from typing import Any
 
+import pytest
 from driver import Browser, chromium
 
+from fencepost_conformance.generate.lab.tours import TOURS
 from fencepost_conformance.run.lab.server import LabServer
 
 #: counts what goes wrong in the page from now on; the browser's own log has the rest
@@ -128,6 +130,11 @@ def controls(browser: Browser) -> set[str]:
     for action in ("Slow", "Freeze 30 s", "Crash", "Start again", "Stop"):
         press(browser, f"#clients [aria-label='{action} c2']")
         assert drawn(browser, "!at('said').className"), said(browser)
+    use("compare")
+    wait(browser, "document.querySelectorAll('#columns svg').length === 3")
+    for name in ("trace", "wire"):
+        use(name)
+        wait(browser, f"at('said').textContent.startsWith('saved lab-{name}.jsonl')")
     length = drawn(browser, "state.actions.length")
     use("back")
     assert drawn(browser, "state.actions.length") == length - 1
@@ -149,12 +156,18 @@ def controls(browser: Browser) -> set[str]:
     browser.script("at('starting').elements.heartbeat_ms.value = 60000")
     press(browser, "#apply")
     assert "start.heartbeat_ms must be less than start.session_ms" in said(browser)
+    use("tours")
+    use("begin")
+    assert drawn(browser, "state.chapter") == 1
+    use("next")
+    assert drawn(browser, "[state.chapter, state.view.group.state]") == [2, "Stable"]
     # the browser notes the answer 400 of the refused start
     told = browser.ask("POST", f"{browser.session}/se/log", {"type": "browser"})
     assert ["400" in each["message"] for each in told] == [True]
     return used
 
 
+@pytest.mark.all
 def test_keys_and_what_a_row_shows() -> None:
     with opened() as browser:
         keys: list[tuple[str, Callable[[], bool]]] = [
@@ -187,6 +200,22 @@ def test_keys_and_what_a_row_shows() -> None:
         assert "C-SYNC-" in shown
 
 
+@pytest.mark.all
+def test_every_tour_is_played_to_its_end() -> None:
+    with opened() as browser:
+        for name in TOURS:
+            browser.script(f"at('tours').value = '{name}'")
+            press(browser, "#begin")
+            texts = [drawn(browser, "at('chapter').textContent")]
+            while not drawn(browser, "at('next').disabled"):
+                press(browser, "#next")
+                texts.append(drawn(browser, "at('chapter').textContent"))
+            assert len(texts) == len(TOURS[name].chapters)
+            assert all(chapter.text in text for chapter, text in zip(TOURS[name].chapters, texts, strict=True))
+            assert drawn(browser, "at('said').className") == ""
+
+
+@pytest.mark.all
 def test_light_and_dark_desktop_and_phone() -> None:
     with opened() as browser:
         start(browser, "c1", "consumer")

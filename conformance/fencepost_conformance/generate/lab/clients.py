@@ -149,13 +149,18 @@ class Client(MemberHost[M]):
         new = self.member.assignment - self.positions.keys() - self._fetching
         if new and self.member.coordinator.node is not None:
             self._fetch(sorted(new))
-        subscription = self.member.subscription
-        for partition in self.positions.keys() - subscription.pending_revocation - subscription.pending_callback:
+        for partition in self.readable:
             position = self.positions[partition]
             high = self._room.high.get(partition, 0)
             self._room.repeated += min(RECORDS, max(0, high - position))
             self.positions[partition] = position + RECORDS
             self._room.high[partition] = max(high, position + RECORDS)
+
+    @property
+    def readable(self) -> list[TopicPartition]:
+        """The partitions that have a position and that the member may read now."""
+        subscription = self.member.subscription
+        return sorted(self.positions.keys() - subscription.pending_revocation - subscription.pending_callback)
 
     def _commit_again(self, process: int) -> None:
         if process != self.process or not self.running:
@@ -281,6 +286,10 @@ class Client(MemberHost[M]):
 class ClassicClient(Client[Member], Host):
     """A client of the classic protocol."""
 
+    @property
+    def works(self) -> bool:
+        return super().works and bool(self.readable)
+
     def check(self, before: Member, event: MemberEvent, commands: tuple[Command, ...]) -> None:
         with self._alerting():
             super().check(before, event, commands)
@@ -288,6 +297,10 @@ class ClassicClient(Client[Member], Host):
 
 class ConsumerClient(Client[ConsumerMember], ConsumerHost):
     """A client of the protocol of KIP-848."""
+
+    @property
+    def works(self) -> bool:
+        return super().works and bool(self.readable)
 
     def check(self, before: ConsumerMember, event: MemberEvent, commands: tuple[Command, ...]) -> None:
         with self._alerting():

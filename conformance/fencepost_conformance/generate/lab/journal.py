@@ -25,9 +25,11 @@ class Fate(StrEnum):
 
 @dataclass(slots=True)
 class Message:
-    """A message between a client and the coordinator. ``request``: the coordinator's number of the request, known once
-    it has arrived. ``step``: the coordinator's step that handled the request, or made the answer. ``copy``: a repeated
-    request, whose answer is dropped."""
+    """A message between a client and the coordinator.
+
+    ``step``: the coordinator's step that handled the request, also for its answer. ``copy``: a repeated request, whose
+    answer is dropped. ``process``: of the client, counted from 1. ``asked``: the request that an answer is for, by
+    number. ``moved``: the user has changed when it arrives."""
 
     number: int
     sender: str
@@ -38,6 +40,9 @@ class Message:
     fate: Fate = Fate.FLYING
     step: int | None = None
     copy: bool = False
+    process: int = 0
+    asked: int | None = None
+    moved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +81,15 @@ class Row:
 
 @dataclass(slots=True)
 class Journal:
-    """``rows`` in the order in which they happened; ``messages`` by number from 1; ``steps`` by number from 0."""
+    """``rows`` in the order in which they happened; ``messages`` by number from 1; ``steps`` by number from 0.
+
+    ``wire``: the messages as a proxy beside the clients sees them: time and number of each request that is sent and of
+    each answer that arrives."""
 
     rows: list[Row] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
+    wire: list[tuple[int, int]] = field(default_factory=list)
 
     def message(self, number: int) -> Message:
         return self.messages[number - 1]

@@ -32,7 +32,6 @@ from fencepost_model.trace import Follower
 from ...targets.core import CoreSession
 from ...targets.ids import MemberIds
 from ...targets.java_order import JavaOrder
-from ...traces.files import EventTrace
 from ...traces.observation import Observation
 from ..simulate.broken import Broken
 from ..simulate.broker import Broker
@@ -387,19 +386,6 @@ class Lab(Clockwork[TimerKey]):
 
     def _look(self) -> None:
         self.ownership.observe(self.now, self.owners())
-
-    def trace(self) -> EventTrace:
-        """Return the session as a trace of the coordinator's events and what they did."""
-        steps = self.journal.steps
-        return EventTrace(
-            self.plan.settings,
-            self.plan.profile,
-            tuple(step.event for step in steps),
-            tuple(step.seen for step in steps),
-            self.start.seed,
-            "laboratory",
-            (("target", "core"), ("recorder", "fencepost lab")),
-        )
 
 
 def protocol_of(client: AnyClient) -> Protocol:

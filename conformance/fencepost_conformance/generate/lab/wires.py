@@ -37,8 +37,8 @@ class Wires(Network):
         super().__init__(lab, QUIET)
         self._lab = lab
         self._last: dict[tuple[str, str], int] = {}
-        self._steps: dict[int, int] = {}  #: the step that handled each unanswered request, by the coordinator's number
-        self._answering: int | None = None  #: the step of the request that is being answered
+        self._handled: dict[int, Message] = {}  #: unanswered requests, by the coordinator's number
+        self._answering: Message | None = None  #: the request that is being answered
         self._copies: set[int] = set()  #: the coordinator's numbers of repeated requests
         self._senders: dict[int, AnyHost] = {}  #: of messages that may still be repeated, by message number
         self._sent: dict[int, tuple[int, int]] = {}  #: process and request id of each request, by message number
@@ -51,7 +51,8 @@ class Wires(Network):
     def send(self, host: AnyHost, command: Send) -> None:
         message = self._put(host.plan.name, COORDINATOR, command.body)
         self._senders[message.number] = host
-        self._sent[message.number] = host.process, command.request_id
+        self._sent[message.number] = message.process, _ = host.process, command.request_id
+        self._lab.journal.wire.append((self._lab.now, message.number))
         self._deliver_request(message, command.body)
 
     def _deliver_request(self, message: Message, body: RequestBody) -> None:
@@ -60,7 +61,7 @@ class Wires(Network):
         def arrive() -> None:
             if self._still_due(message, arrive):
                 message.fate, message.step = Fate.ARRIVED, len(self._lab.journal.steps)
-                self._steps[self._requests + 1] = message.step
+                self._handled[self._requests + 1] = message
                 if message.copy:
                     self._copies.add(self._requests + 1)
                 self._lab.journal.rows.append(Row(self._lab.now, Kind.MESSAGE, message.sender, message=message.number))
@@ -73,13 +74,14 @@ class Wires(Network):
     def answer(self, replies: Sequence[Reply]) -> None:
         """Send the answers of the coordinator's last step; that of a repeated request is dropped."""
         for reply in replies:
-            self._answering = self._steps.pop(reply.request_id, None)
+            self._answering = self._handled.pop(reply.request_id, None)
             if reply.request_id not in self._copies:
                 super().answer([reply])
 
     def _answer(self, host: AnyHost, process: int, answer: Answered, life: tuple[int, int] | None) -> None:
         message = self._put(COORDINATOR, host.plan.name, answer.body)
-        message.step = self._answering
+        if self._answering is not None:
+            message.step, message.asked = self._answering.step, self._answering.number
         self._senders[message.number] = host
         self._sent[message.number] = process, answer.request_id
 
@@ -91,6 +93,8 @@ class Wires(Network):
             quiet = heard and is_routine(answer.body)
             row = Row(self._lab.now, Kind.MESSAGE, COORDINATOR, message=message.number, step=message.step, quiet=quiet)
             self._lab.journal.rows.append(row)
+            if heard:
+                self._lab.journal.wire.append((self._lab.now, message.number))
             if heard and isinstance(answer.body, JoinGroupResponse) and life is not None:
                 host.life = life
             host.receive(process, replace(answer, at_ms=self._lab.now))
@@ -126,7 +130,7 @@ class Wires(Network):
     def put_off(self, number: int | None, ms: int) -> Message:
         """Let a message arrive later."""
         message = self._flying(number)
-        message.due_ms += ms
+        message.due_ms, message.moved = message.due_ms + ms, True
         return message
 
     def repeat(self, number: int | None) -> Message:
@@ -138,6 +142,8 @@ class Wires(Network):
         again.copy, again.due_ms = True, message.due_ms + self.delay()
         self._senders[again.number] = self._senders[message.number]
         self._sent[again.number] = self._sent[message.number]
+        again.process = message.process
+        self._lab.journal.wire.append((self._lab.now, again.number))
         self._deliver_request(again, message.body)  # type: ignore[arg-type]  # it goes to the coordinator
         return again
 

@@ -24,8 +24,8 @@ from .host import AnyHost
 from .plan import NetworkPlan
 from .world import World
 
-#: API versions of clients that know KIP-814, and of older ones.
-_NEW = {
+#: API versions of clients that know KIP-814
+VERSIONS = {
     JoinGroupRequest: 9,
     SyncGroupRequest: 5,
     HeartbeatRequest: 4,
@@ -34,6 +34,7 @@ _NEW = {
     OffsetCommitRequest: 9,
     OffsetFetchRequest: 9,
 }
+#: and of older ones
 _OLD = {JoinGroupRequest: 5, SyncGroupRequest: 3, HeartbeatRequest: 3, LeaveGroupRequest: 3}
 
 
@@ -75,7 +76,7 @@ class Network:
             self._arrive(host, process, number, body)
 
     def _arrive(self, host: AnyHost, process: int, number: int, body: RequestBody) -> None:
-        version = (_OLD if host.plan.old else _NEW)[type(body)]
+        version = (_OLD if host.plan.old else VERSIONS)[type(body)]
         self._requests += 1
         copy = (host.plan.name, process, number) in self._heard
         if host.plan.is_consumer:

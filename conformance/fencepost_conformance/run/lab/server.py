@@ -18,9 +18,12 @@ from fencepost_model.machines import MACHINES
 
 from ...common.errors import CannotRun
 from ...generate.lab import Action, ActionError, Start, parse_actions, parse_start
+from ...generate.lab.saving import events_trace, wire_trace
 from ...show.lab.options import options
-from ...show.lab.view import view_of
+from ...show.lab.view import sides_view, view_of
 from ...show.report.style import PAGE
+from ...traces import convert
+from ...traces.files import Trace, lines_of
 from .sessions import Sessions
 
 LOOPBACK: Final = "127.0.0.1"
@@ -33,6 +36,7 @@ _FILES: Final[Mapping[str, tuple[str, str]]] = {
     "/lab.js": ("lab.js", "text/javascript; charset=utf-8"),
 }
 _JSON: Final = "application/json"
+_LINES: Final = "application/jsonl; charset=utf-8"
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; img-src data:"
 )
@@ -52,8 +56,21 @@ class LabServer(ThreadingHTTPServer):
             raise CannotRun(f"cannot listen on {LOOPBACK}:{port}: {reason.strerror}; choose another --port") from None
         self.url = f"http://{LOOPBACK}:{self.server_address[1]}/"
 
+    def trace(self, start: Start, actions: tuple[Action, ...]) -> tuple[str, str]:
+        return _LINES, _text(events_trace(self.sessions.lab(start, actions)))
+
+    def wire(self, start: Start, actions: tuple[Action, ...]) -> tuple[str, str]:
+        return _LINES, _text(wire_trace(self.sessions.lab(start, actions)))
+
+    def sides(self, start: Start, actions: tuple[Action, ...]) -> tuple[str, str]:
+        return _JSON, json.dumps(sides_view(self.sessions.lab(start, actions)))
+
     def view(self, start: Start, actions: tuple[Action, ...]) -> tuple[str, str]:
         return _JSON, json.dumps(view_of(self.sessions.lab(start, actions)))
+
+
+def _text(trace: Trace) -> str:
+    return "".join(f"{convert.text_of(line)}\n" for line in lines_of(trace))
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -81,7 +98,13 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         if not self._is_local():
             return
-        answers: Mapping[str, Callable[[Start, tuple[Action, ...]], tuple[str, str]]] = {"/view": self.server.view}
+        server = self.server
+        answers: Mapping[str, Callable[[Start, tuple[Action, ...]], tuple[str, str]]] = {
+            "/view": server.view,
+            "/trace": server.trace,
+            "/wire": server.wire,
+            "/sides": server.sides,
+        }
         answer = answers.get(self.path)
         if answer is None:
             self._fail(404, f"nothing is at {self.path}")

@@ -10,6 +10,7 @@ from fencepost.protocol.profiles import PROFILES
 from ...generate.lab import Protocol, Start
 from ...generate.lab.actions import TIMEOUTS
 from ...generate.lab.start import BOUNDS
+from ...generate.lab.tours import TOURS, Tour
 
 
 def options() -> dict[str, Any]:
@@ -20,4 +21,16 @@ def options() -> dict[str, Any]:
         "protocols": list(Protocol),
         "bounds": {name: list(each) for name, each in BOUNDS.items()},
         "timeouts": list(TIMEOUTS),
+        "tours": [_tour(tour) for tour in TOURS.values()],
+    }
+
+
+def _tour(tour: Tour) -> dict[str, Any]:
+    chapters = [{"text": each.text, "actions": [dict(action) for action in each.actions]} for each in tour.chapters]
+    return {
+        "name": tour.name,
+        "title": tour.title,
+        "articles": tour.articles,
+        "start": asdict(Start()) | dict(tour.start),
+        "chapters": chapters,
     }

@@ -12,6 +12,7 @@ from ...generate.lab import Lab
 from ...generate.lab.clients import AnyClient
 from ...generate.lab.journal import COORDINATOR, Fate, Kind, Message, Row
 from ...generate.lab.lab import protocol_of
+from ...generate.lab.sides import sides
 from ...generate.lab.start import GROUP, TOPIC
 from ...judge.rulebook import texts
 from ..report import holdings
@@ -29,6 +30,24 @@ ROWS: Final = 400
 def view_of(lab: Lab, rows: int = ROWS) -> dict[str, Any]:
     """Return the view. ``rows``: how many of the last rows of the journal it contains."""
     return _View(lab).data(rows)
+
+
+def sides_view(lab: Lab) -> dict[str, Any]:
+    """Return the session under each protocol: owners over time, and the counters."""
+    return {
+        "now": lab.now,
+        "sides": [
+            {
+                "protocol": side.protocol,
+                "now": lab.now,
+                "clients": [{"name": client.plan.name} for client in side.lab.clients],
+                "strips": strips(side.lab),
+                "counters": counters(side.lab),
+                "skipped": list(side.skipped),
+            }
+            for side in sides(lab)
+        ],
+    }
 
 
 class _View:
@@ -53,10 +72,10 @@ class _View:
             "rows": [self._row(number, journal.rows[number]) for number in range(first, len(journal.rows))],
             "hidden": first,
             "flying": [self._message(message) for message in journal.flying],
-            "strips": self._strips(),
+            "strips": strips(lab),
             "offsets": self._offsets(),
             "timers": self._timers(),
-            "counters": self._counters(),
+            "counters": counters(lab),
             "active": lab.broker.active,
             "broker": lab.broker.leader_epoch,
             "armed": lab.broker.append_fails,
@@ -163,19 +182,7 @@ class _View:
             "fields": fields_of(body, names),
         }
 
-    # --- strips, offsets, timers, counters ---
-
-    def _strips(self) -> list[dict[str, Any]]:
-        now = self.lab.now
-        return [
-            {
-                "partition": partition,
-                "stretches": [
-                    [each.from_ms, now if each.until_ms is None else each.until_ms, list(each.owners)] for each in strip
-                ],
-            }
-            for partition, strip in sorted(self.lab.ownership.strips.items())
-        ]
+    # --- offsets and timers ---
 
     def _offsets(self) -> list[dict[str, Any]]:
         lab = self.lab
@@ -211,17 +218,30 @@ class _View:
                 ]
         return sorted(found, key=lambda each: (each["due"], each["lane"], each["name"]))
 
-    def _counters(self) -> dict[str, Any]:
-        lab = self.lab
-        requests = sum(message.receiver == COORDINATOR for message in lab.journal.messages)
-        return {
-            "unowned_ms": lab.ownership.unowned_ms(lab.now),
-            "shared_ms": lab.ownership.shared_ms(lab.now),
-            "moved": lab.ownership.moved,
-            "returned": lab.ownership.returned,
-            "repeated": lab.repeated,
-            "requests": requests,
+
+def strips(lab: Lab) -> list[dict[str, Any]]:
+    """Return the owners of each partition over time: beginning, end, names."""
+    return [
+        {
+            "partition": partition,
+            "stretches": [
+                [each.from_ms, lab.now if each.until_ms is None else each.until_ms, list(each.owners)] for each in strip
+            ],
         }
+        for partition, strip in sorted(lab.ownership.strips.items())
+    ]
+
+
+def counters(lab: Lab) -> dict[str, int]:
+    """Return the counters of the session; times in ms, summed over partitions."""
+    return {
+        "unowned_ms": lab.ownership.unowned_ms(lab.now),
+        "shared_ms": lab.ownership.shared_ms(lab.now),
+        "moved": lab.ownership.moved,
+        "returned": lab.ownership.returned,
+        "repeated": lab.repeated,
+        "requests": sum(message.receiver == COORDINATOR for message in lab.journal.messages),
+    }
 
 
 def _step(step: StepWords) -> dict[str, Any]:

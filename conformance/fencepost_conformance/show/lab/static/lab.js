@@ -5,7 +5,7 @@ const at = id => document.getElementById(id);
 const SVG = 'http://www.w3.org/2000/svg';
 const state = {
   options: null, start: null, actions: [], view: null, chosen: null, playing: null, busy: false,
-  branches: [], branch: null, machine: '',
+  branches: [], machine: '', tour: null, chapter: 0,
 };
 
 // --- small helpers ---
@@ -34,8 +34,8 @@ const seconds = ms => `${(ms / 1000).toFixed(ms % 1000 ? 3 : 0)} s`;
 const clock = ms => (ms / 1000).toFixed(3);
 const numbers = list => list.length ? list.join(' ') : 'none';
 const copied = value => JSON.parse(JSON.stringify(value));
-const colour = name => {
-  const place = state.view.clients.findIndex(client => client.name === name);
+const colour = (name, view = state.view) => {
+  const place = view.clients.findIndex(client => client.name === name);
   return place < 0 ? 0 : place % 10;
 };
 
@@ -50,7 +50,7 @@ async function ask(path, body) {
   const reply = await fetch(path, {
     method: 'POST', headers: {'Content-Type': 'application/json'}, body: JSON.stringify(body),
   });
-  const answer = path === 'trace' && reply.ok ? await reply.text() : await reply.json();
+  const answer = ['trace', 'wire'].includes(path) && reply.ok ? await reply.text() : await reply.json();
   if (!reply.ok) throw new Error(answer.error);
   return answer;
 }
@@ -192,7 +192,7 @@ function strips(view) {
       owners.forEach((owner, number) => {
         const height = (high - 3) / owners.length;
         const box = drawn('rect', {x: `${x(from)}%`, y: y + 1 + number * height, width: `${width}%`, height,
-          class: `m${colour(owner)}`});
+          class: `m${colour(owner, view)}`});
         box.append(drawn('title', {}, `${owner}, ${clock(from)} to ${clock(until)} s`));
         picture.append(box);
         if (width > 4 && owners.length === 1) picture.append(
@@ -389,7 +389,53 @@ function drawBranches() {
   at('branches').disabled = !state.branches.length;
 }
 
+// --- tours and comparison ---
+
+function drawTour() {
+  const tour = state.tour;
+  at('next').disabled = !tour || state.chapter >= tour.chapters.length;
+  if (!tour) { at('chapter').replaceChildren(); return; }
+  const made = [element('h2', `${tour.title}, ${state.chapter} of ${tour.chapters.length}`)];
+  if (state.chapter) made.push(element('p', tour.chapters[state.chapter - 1].text));
+  made.push(element('p', `Statements of the articles (docs/rules/11-articles.md): ${tour.articles}`, {className: 'dim'}));
+  at('chapter').replaceChildren(...made);
+}
+
+// A chapter is played from the state after the one before it, whatever was done in between.
+async function chapter(tour, number) {
+  pause();
+  if (state.actions.length && JSON.stringify(state.actions) !== JSON.stringify(upTo(tour, number - 1))) keep(state.actions);
+  if (!await show(copied(tour.start), upTo(tour, number))) return;
+  Object.assign(state, {tour, chapter: number});
+  drawTour();
+  say(`${tour.title}: chapter ${number} of ${tour.chapters.length}`);
+}
+const upTo = (tour, number) => tour.chapters.slice(0, Math.max(0, number)).flatMap(each => copied(each.actions));
+
+async function compare() {
+  pause();
+  say('playing the session under each protocol');
+  try {
+    const {sides} = await ask('sides', {start: state.start, actions: state.actions});
+    at('columns').replaceChildren(...sides.map(side => {
+      const column = element('div', undefined, {className: 'strips'});
+      const told = element('p', undefined, {className: 'counters'});
+      told.append(...counters(side.counters));
+      column.append(element('h3', label(side.protocol)), strips(side), told);
+      for (const reason of side.skipped) column.append(element('p', `skipped: ${reason}`, {className: 'dim'}));
+      return column;
+    }));
+    say('the same actions under eager, cooperative and KIP-848');
+  } catch (wrong) { say(wrong.message, true); }
+}
+const label = name => ({eager: 'classic, eager', cooperative: 'classic, cooperative', consumer: 'KIP-848'}[name]);
+
 // --- controls ---
+
+const press = (id, what) => { at(id).onclick = what; };
+press('begin', () => chapter(state.options.tours.find(each => each.name === at('tours').value), 1));
+press('next', () => chapter(state.tour, state.chapter + 1));
+press('compare', compare);
 
 function pause() {
   clearInterval(state.playing);
@@ -405,7 +451,6 @@ function play() {
     if (!state.busy && !await act({do: 'run', ms: 250 * Number(at('speed').value)})) pause();
   }, 250);
 }
-const press = (id, what) => { at(id).onclick = what; };
 press('step', () => act({do: 'step'}));
 press('change', () => act({do: 'change'}));
 press('second', () => act({do: 'run', ms: 1000}));
@@ -442,6 +487,19 @@ press('link', async () => {
     say('the link is copied; it contains the whole session');
   } catch { say('the address of this page is the link; it contains the whole session'); }
 });
+async function save(path) {
+  try {
+    const text = await ask(path, {start: state.start, actions: state.actions});
+    const link = element('a', undefined, {download: `lab-${path}.jsonl`});
+    link.href = URL.createObjectURL(new Blob([text], {type: 'application/jsonl'}));
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    const command = path === 'trace' ? 'fencepost replay' : 'fencepost validate';
+    say(`saved lab-${path}.jsonl, ${text.split('\n').length - 1} lines; read it with: ${command} lab-${path}.jsonl`);
+  } catch (wrong) { say(wrong.message, true); }
+}
+press('trace', () => save('trace'));
+press('wire', () => save('wire'));
 at('branches').onchange = () => {
   const place = at('branches').value;
   if (place === '') return;
@@ -453,7 +511,7 @@ at('branches').onchange = () => {
 document.addEventListener('keydown', event => {
   const tag = event.target.tagName;
   if (event.ctrlKey || event.metaKey || event.altKey || tag === 'INPUT' || tag === 'SELECT' || tag === 'TEXTAREA') return;
-  const keys = {s: 'step', n: 'change', r: 'second', b: 'back', Home: 'restart'};
+  const keys = {s: 'step', n: 'change', r: 'second', b: 'back', t: 'next', Home: 'restart'};
   if (event.key === ' ' && tag !== 'BUTTON' && tag !== 'SUMMARY') play();
   else if (keys[event.key]) at(keys[event.key]).click();
   else if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
@@ -468,9 +526,10 @@ document.addEventListener('keydown', event => {
 function fillForms() {
   const {protocols, timeouts, profiles, bounds} = state.options;
   at('protocol').replaceChildren(...protocols.map(name =>
-    element('option', {eager: 'classic, eager', cooperative: 'classic, cooperative', consumer: 'KIP-848'}[name],
-      {value: name})));
+    element('option', label(name), {value: name})));
   at('protocol').value = 'consumer';
+  at('tours').replaceChildren(...state.options.tours.map(tour => element('option', tour.title, {value: tour.name})));
+  drawTour();
   at('timeout').replaceChildren(...timeouts.map(name => element('option', name.replace(/_/g, ' '), {value: name})));
   at('starting').replaceChildren(...Object.entries(state.start).map(([name, value]) => {
     const label = element('label', {profile: 'release', other: 'compare with'}[name] || name.replace(/_/g, ' '));
