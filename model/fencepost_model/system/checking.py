@@ -14,6 +14,7 @@ from fencepost.protocol.profile import Profile
 from ..explore.graph import Step
 from ..explore.liveness import check_liveness
 from ..explore.search import Exploration, Limits, Watch, explore
+from ..explore.walk import Walked
 from ..tlc.compare import Comparison, compare
 from ..tlc.dump import read_dump
 from ..tlc.run import UNNAMED, TlcRun, run_tlc
@@ -57,6 +58,8 @@ class Row:
     compared: bool = False  #: the graph was compared with TLC's
     stopped: str = ""
     broken: str = ""
+    walked: Walked | None = None  #: random behaviours, instead of an exploration
+    never: list[str] = field(default_factory=list)  #: the actions that no random behaviour took
 
     @property
     def as_expected(self) -> bool:
@@ -77,6 +80,21 @@ class Row:
             "wrong": self.wrong,
             "trace": self.trace,
             "loop": self.loop,
+            **(self._simulation() if self.walked is not None else {}),
+        }
+
+    def _simulation(self) -> dict[str, Any]:
+        walked = self.walked
+        assert walked is not None
+        return {
+            "simulation": {
+                "seed": walked.seed,
+                "behaviours": walked.behaviours,
+                "steps": walked.steps,
+                "found_states": walked.found,
+                "taken": dict(walked.taken.most_common()),
+                "never_taken": self.never,
+            }
         }
 
 
@@ -203,7 +221,7 @@ def check_python(
         return row
     if found.stopped is not None and not found.violations:
         row.stopped = found.stopped
-    _judge(
+    judge(
         row,
         entry,
         len(found.violations[0].trace) if found.violations else None,
@@ -241,11 +259,13 @@ def check_spark(
         *(found.states, found.generated, found.depth, seconds),
         violated=[*found.broken],
     )
-    _judge(row, entry, None)
+    judge(row, entry, None)
     return row
 
 
-def _judge(row: Row, entry: Entry, trace: int | None, *, pinned: bool = True) -> None:
+def judge(row: Row, entry: Entry, trace: int | None, *, pinned: bool = True) -> None:
+    """Note what differs from the expected result. ``trace``: the states of the counter-example, if it is a shortest
+    one. ``pinned``: compare the numbers too."""
     if row.expected == "holds":
         if row.violated:
             row.wrong.append(f"{row.violated[0]} does not hold")
@@ -270,7 +290,7 @@ def check_tlc(entry: Entry, *, workers: int = 1, watch: Callable[[int, int], Non
         dump = Path(scratch) / "graph.dot" if entry.e1 and entry.has_model else None
         # A shortest counter-example needs breadth-first order, which several workers do not keep exactly.
         threads = workers if entry.expected == "holds" else 1
-        module, cfg = _files_for_tlc(entry, Path(scratch)) if is_of_user(entry) else (entry.module, entry.cfg)
+        module, cfg = files_for_tlc(entry, Path(scratch))
         run = run_tlc(
             module, cfg, workers=threads, deadlock=entry.deadlock, dump=dump, watch=watch,
             short=entry.short, include=(entry.module.parent,),
@@ -286,7 +306,7 @@ def check_tlc(entry: Entry, *, workers: int = 1, watch: Callable[[int, int], Non
             0.0,
             [run.violated] if run.violated else [],
         )
-        _judge(row, entry, len(run.trace) if run.kind == "invariant" else None)
+        judge(row, entry, len(run.trace) if run.kind == "invariant" else None)
         if dump is not None and run.violated is None:
             row.compared = True
             comparison = compare_with_model(entry, dump)
@@ -300,8 +320,11 @@ def check_tlc(entry: Entry, *, workers: int = 1, watch: Callable[[int, int], Non
     return row
 
 
-def _files_for_tlc(entry: Entry, scratch: Path) -> tuple[Path, Path]:
-    """Return the module and a complete configuration for a user's file. Raises BadConfiguration for a Python file."""
+def files_for_tlc(entry: Entry, scratch: Path) -> tuple[Path, Path]:
+    """Return the module and the configuration for TLC; for a user's file, a complete one in the folder ``scratch``.
+    Raises BadConfiguration for a Python file."""
+    if not is_of_user(entry):
+        return entry.module, entry.cfg
     if entry.cfg.suffix == ".py":
         raise BadConfiguration(f"{entry.cfg}: TLC reads .cfg files; explore a Python file with --engine python")
     cfg = scratch / "Own.cfg"

@@ -112,13 +112,15 @@ def run_tlc(
     include: Sequence[Path] = (),
     watch: Callable[[int, int], None] | None = None,
     seconds: float | None = None,
+    more: Sequence[str] = (),
 ) -> TlcRun:
     """Run TLC on ``module`` with ``cfg``.
 
     ``dump`` writes the state graph to this file (graphviz, with action names). ``deadlock``: a state without a
     successor is an error. ``short``: the run takes seconds, so the JVM uses only its first compiler, which halves the
     processor time. ``watch`` gets (generated, distinct) from TLC's progress messages. ``seconds``: the most time
-    that the run may take. Raises TlcMissing, TlcBroke, TlcSlow.
+    that the run may take. ``more``: further options of TLC. Raises TlcMissing, TlcBroke,
+    TlcSlow.
     """
     java, jar = find_java(), find_jar()
     with tempfile.TemporaryDirectory(prefix="fencepost-tlc-") as scratch:
@@ -129,6 +131,7 @@ def run_tlc(
             *("-cp", str(jar), "tlc2.TLC", "-tool", "-workers", str(workers), "-metadir", scratch),
             *([] if deadlock else ["-deadlock"]),
             *(["-coverage", "60"] if coverage else []),
+            *more,
             *(["-dump", "dot,actionlabels", str(dump.resolve())] if dump else []),
             *("-config", os.path.relpath(cfg, module.parent), module.name),
         ]
@@ -159,6 +162,12 @@ def run_tlc(
         raise
 
 
+def simulation(seed: int, depth: int, behaviours: int | None = None) -> list[str]:
+    """Return TLC's options for random behaviours of at most ``depth`` steps; it ends only after so many, if given."""
+    number = [f"num={behaviours}"] if behaviours is not None else []
+    return ["-simulate", *number, "-depth", str(depth), "-seed", str(seed)]
+
+
 def _number(text: str) -> int:
     return int(text.replace(",", ""))
 
@@ -166,7 +175,7 @@ def _number(text: str) -> int:
 def read_output(output: str) -> TlcRun:
     """Read the output of TLC with ``-tool``. Raises TlcBroke with TLC's own message."""
     run = TlcRun(None, None, 0, 0, 0, 0.0, output=output)
-    finished = False
+    finished = "Running Random Simulation" in output and "@!@!@STARTMSG 2186:" in output
     errors: list[str] = []
     for code, severity, text in _MESSAGE.findall(output):
         match int(code):

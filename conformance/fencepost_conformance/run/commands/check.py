@@ -37,6 +37,17 @@ from ...show.report.counter_example import as_html, as_itf, steps_as_text
 from ..cluster import needs
 from ..cluster.place import Place
 from ..cluster.session import started
+from .check_simulate import (
+    Depth,
+    Seconds,
+    Seed,
+    Simulate,
+    Weight,
+    explain_walks,
+    own_configurations,
+    simulate_all,
+    simulation,
+)
 from .spark_options import USUAL_WAIT, Conf, Master, Wait, place_for
 
 #: The reason that stands for an exploration ended by Ctrl-C.
@@ -82,6 +93,11 @@ def check(  # noqa: PLR0917
     states: Annotated[bool, typer.Option("--states", help="show whole states of counter-examples")] = False,
     itf: Annotated[Path | None, typer.Option(help="write the counter-example in ITF, for one configuration")] = None,
     html: Annotated[Path | None, typer.Option(help="write a page with the counter-examples")] = None,
+    simulate: Simulate = False,
+    seconds: Seconds = None,
+    seed: Seed = None,
+    depth: Depth = None,
+    weight: Weight = None,
     symmetry: Annotated[bool, typer.Option("--symmetry", help="merge states that differ only in names")] = False,
     each: Annotated[
         bool, typer.Option("--each", help="print a row for each configuration, however many there are")
@@ -93,6 +109,10 @@ def check(  # noqa: PLR0917
     if list_only:
         _list(select(configs or [], size, engine) if configs else able_to(engine), as_json=as_json)
     place = place_for(engine, master, conf, workers, wait)
+    walks = simulation(engine.value if simulate else None, seconds, seed, depth, weight)
+    if walks is not None:
+        require_no_exploration(engine, profile=profile, symmetry=symmetry)
+        own = own or ([] if configs else own_configurations())
     entries = [] if own and not configs else select(configs or [], size, engine)
     entries += user_entries(own or [], properties or [], entries, engine)
     chosen = named_profile(profile)
@@ -104,7 +124,9 @@ def check(  # noqa: PLR0917
         limits = Limits(states=limit)
         explorer = partial(explored, properties=properties or (), profile=chosen, symmetry=symmetry, limits=limits)
         work: Iterable[Row]
-        if engine is Engine.python:
+        if walks is not None:
+            work = simulate_all(entries, walks, properties or (), cores, meter)
+        elif engine is Engine.python:
             work = explore_all(entries, explorer, cores, meter)
         elif engine is Engine.tlc:
             work = tlc_all(entries, cores, meter)
@@ -130,9 +152,18 @@ def check(  # noqa: PLR0917
         stopped=cut.reason(f"{len(rows)} of {counted(len(entries), 'configurations')} checked") or unwritten,
     )
     if not as_json:
+        explain_walks(rows)
         explain(rows, named=named, states=states)
     shown = table(rows, {entry.name: entry for entry in entries}, each=each or named)
     finish(result, as_json=as_json, table=shown)
+
+
+def require_no_exploration(engine: Engine, *, profile: str | None, symmetry: bool) -> None:
+    """Raises CannotRun for options that go with an exploration only."""
+    if engine is Engine.spark:
+        raise CannotRun("--simulate needs --engine python or --engine tlc")
+    if profile is not None or symmetry:
+        raise CannotRun(f"{'--symmetry' if symmetry else '--profile'} does not go with --simulate")
 
 
 def _list(entries: list[Entry], *, as_json: bool) -> NoReturn:
