@@ -75,14 +75,18 @@ Offered(metadata, protocol) ==
   LET rows == {i \in 1..Len(metadata) : metadata[i].name = protocol}
   IN IF rows = {} THEN << >> ELSE metadata[CHOOSE i \in rows : TRUE].metadata
 
+\* Before version 9, a static leader that returns is told another leader, so that it does not assign
+\* (C-STATIC-05).
 JoinMatches(y, a) ==
   CASE a.error = "NONE" ->
          /\ y.memberId = a.memberId
          /\ y.generation = a.generation
-         /\ y.leader = a.leader
-         /\ y.skipAssignment = a.skipAssignment
-         /\ {[memberId |-> l.memberId, metadata |-> Offered(l.metadata, a.protocol)]
-             : l \in y.members} = a.members
+         /\ IF y.skipAssignment /\ Requests[y.to].version < 9
+            THEN a.leader # y.memberId /\ a.members = {}
+            ELSE /\ y.leader = a.leader
+                 /\ y.skipAssignment = a.skipAssignment
+                 /\ {[memberId |-> l.memberId, metadata |-> Offered(l.metadata, a.protocol)]
+                     : l \in y.members} = a.members
     [] a.error = "MEMBER_ID_REQUIRED" -> y.memberId = a.memberId
     [] OTHER -> TRUE
 

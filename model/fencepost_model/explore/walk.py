@@ -38,7 +38,8 @@ class WalkLimits:
 
 @dataclass(slots=True)
 class Walked:
-    """The result of a simulation. ``taken``: how often each action was taken, by the first word of its label.
+    """The result of a simulation. ``taken``: how often each action was taken, by the first word of its label; a step
+    that changes nothing counts in each state that has it.
     ``found``: the length of the counter-example before it was shortened."""
 
     seed: int
@@ -151,10 +152,17 @@ def _behaviour(stepper: Stepper, chance: random.Random, limits: WalkLimits, resu
         return Violation(name, "invariant", trace)
     for _ in range(limits.depth):
         options: dict[str, list[tuple[Label, State]]] = {}
+        enabled = False
         for label, after in stepper.steps(state):
-            options.setdefault(label[0], []).append((label, after))
+            enabled = True
+            if after != state:
+                options.setdefault(label[0], []).append((label, after))
+                continue
+            result.taken[label[0]] += 1  # such as a commit: checked, but it leads nowhere
+            for name in stepper.broken_by(state, label, after):
+                return Violation(name, "step", [*trace, Step(label, after)])
         if not options:
-            return None if stepper.may_end(state) else Violation("deadlock", "deadlock", trace)
+            return None if enabled or stepper.may_end(state) else Violation("deadlock", "deadlock", trace)
         names = list(options)
         weights = [limits.weights.get(name, 1.0) for name in names]
         if not any(weights):

@@ -81,7 +81,9 @@ def _weight(text: str) -> tuple[str, float]:
 
 def own_configurations() -> list[Path]:
     """The configurations that are too large to explore."""
-    return sorted((repository.root() / "spec" / "simulate").glob("*.cfg"))
+    here = Path.cwd()
+    found = sorted((repository.root() / "spec" / "simulate").glob("*.cfg"))
+    return [path.relative_to(here) if path.is_relative_to(here) else path for path in found]
 
 
 def simulate_all(
