@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 
 from fencepost.aio.broker import wall_clock_ms
@@ -15,6 +16,7 @@ from fencepost.protocol.offset_messages import WriteTxnMarkerRequest, WriteTxnMa
 from fencepost.protocol.settings import Settings
 from fencepost.store import AppendError, Change, DropBatches, Put, PutBatch, Store, StoreError
 from fencepost_server.data.batches import marker
+from fencepost_server.data.offsets_topic import NAME, TOPIC_ID, OffsetsTopic
 from fencepost_server.data.partition import PartitionLog
 from fencepost_server.data.sessions import FetchSessions
 from fencepost_server.data.tail import Budget
@@ -26,6 +28,8 @@ from fencepost_server.security.sasl import Users
 from fencepost_server.security.session import Session
 from fencepost_server.transactions.coordinator import COORDINATOR_EPOCH, Transactions
 from fencepost_server.transactions.state import Transaction
+
+_log = logging.getLogger(__name__)
 
 TOPIC_KIND = "topic"
 #: the producers and transactions of a partition from which records were deleted, by topic id and partition
@@ -40,7 +44,7 @@ class MarkerRefused(Exception):
 class Node:
     """The state of a server that its request handlers share. ``announced`` are the rows of ApiVersions. ``users`` are
     the users that may log in; with None, clients need no login. ``data_bytes`` is the size of the batches of all
-    topics."""
+    topics. ``offsets``: the offsets topic, if this node leads it."""
 
     def __init__(
         self,
@@ -52,6 +56,7 @@ class Node:
         acl: Acl | None = None,
         users: Users | None = None,
         leader_epoch: int = 0,
+        offsets: OffsetsTopic | None = None,
     ) -> None:
         self.options = options
         self.settings = settings
@@ -60,6 +65,7 @@ class Node:
         self.acl = acl or Acl()
         self.users = users
         self.topics = Topics(log=self._log)
+        self.offsets = offsets
         self.fetch_sessions = FetchSessions()
         self._budget = Budget(options.limits.cached_bytes)
         self.transactions = Transactions(store, self._mark, wall_clock_ms)
@@ -110,6 +116,26 @@ class Node:
         return next((each for each in self.brokers(session) if each.node_id == self.leader_id), None)
 
     # topics
+
+    async def open_offsets(self, names: Iterable[str | bytes]) -> None:
+        """Fill the offsets topic if one of these names or ids is its own. Call this before ``topic``."""
+        if self.offsets is not None and any(name in (NAME, TOPIC_ID) for name in names):
+            try:
+                await self.offsets.ready()
+            except StoreError as reason:
+                _log.error("%s cannot be read: %s", NAME, reason)
+
+    def topic(self, name: str | bytes) -> Topic | None:
+        """Return the topic with this name or id, the offsets topic included if it is open; None if there is none."""
+        found = self.topics.by_id.get(name) if isinstance(name, bytes) else self.topics.by_name.get(name)
+        if found is None and self.offsets is not None and name in (NAME, TOPIC_ID):
+            return self.offsets.topic
+        return found
+
+    def partition(self, name: str, index: int) -> PartitionLog | None:
+        """Return the log of a partition of ``topic(name)``; None if it does not exist."""
+        topic = self.topic(name)
+        return topic.logs[index] if topic is not None and 0 <= index < len(topic.logs) else None
 
     async def create_topic(self, name: str, partitions: int, config: Mapping[str, str] | None = None) -> Topic:
         """Create a topic and store it. Raises ``Refused`` if it is invalid, ``AppendError`` or ``StoreError`` if it

@@ -22,6 +22,7 @@ from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
 from fencepost.store import MemoryStore, PostgresLease, PostgresStore, SQLiteStore, Store
 from fencepost_server.cluster.member import Member, look
+from fencepost_server.data.offsets_topic import OffsetsTopic
 from fencepost_server.dispatch import Dispatch
 from fencepost_server.faults import Hostile, Plan
 from fencepost_server.faults.hostile import FailingStore
@@ -219,6 +220,7 @@ class Run:
             acl=setup.acl,
             users=setup.users,
             leader_epoch=leader_epoch,
+            offsets=OffsetsTopic(groups, self.store, leader_epoch) if isinstance(groups, GroupBroker) else None,
         )
 
     async def _tell_ready(self, server: Server, address: Address) -> None:

@@ -322,6 +322,10 @@ class GroupBroker(Calls):
         """The committed offsets of a group, and those pending in transactions."""
         return offsets_view(self._running().state(self.partition_of(group_id)), group_id)
 
+    def log_end(self, partition: int) -> int:
+        """Return the offset of the next record of a partition, appends under way included."""
+        return self._running().state(partition).end
+
     def watch(self, watcher: Watcher) -> None:
         """Call ``watcher`` after each step with the event and its outcome, for example for metrics. It must be quick.
         Requests that it submits are handled after the step. A watcher that is added before the start sees the loads

@@ -238,6 +238,7 @@ async def describe_configs(call: Call, request: DescribeConfigsRequest) -> Value
             {"resource_type": each.resource_type, "resource_name": each.resource_name} for each in request.resources
         ]
         return {"results": [{**row, "error_code": Code.invalid_request} for row in rows]}
+    await call.node.open_offsets(str(each.resource_name) for each in request.resources)
     return {"results": [_described(call, each) for each in request.resources]}
 
 
@@ -265,7 +266,7 @@ def _described(call: Call, resource: DescribedResource) -> Values:
     elif kind == TOPIC:
         if not call.may(Operation.DESCRIBE_CONFIGS, Resource.TOPIC, name):
             return {**answer, "error_code": Code.topic_authorization_failed}
-        topic = node.topics.by_name.get(name)
+        topic = node.topic(name)
         if name_fault(name):
             return {**answer, "error_code": Code.invalid_topic_exception, "error_message": name_fault(name)}
         if topic is None:

@@ -55,6 +55,7 @@ async def fetch(call: Call, request: FetchRequest) -> Values:
             by_id=by_id,
             now=time.monotonic(),
         )
+        await call.node.open_offsets(name for name, _ in context.partitions)
         wanted = [(key, *_named(call, key[0]), row) for key, row in context.partitions.items()]
         names = {key[0]: topic.name for key, topic, *_ in wanted if topic is not None}
         context.sees(names)
@@ -96,10 +97,7 @@ def _by_topic(topics: Iterable[_T], by_id: bool) -> list[tuple[bytes | str, _T]]
 
 def _named(call: Call, name: bytes | str) -> tuple[Topic | None, _Named]:
     """The topic of that id or name, if it is there, and how an answer names it."""
-    topics = call.node.topics
-    if isinstance(name, bytes):
-        return topics.by_id.get(name), {"topic_id": name}
-    return topics.by_name.get(name), {"topic": name}
+    return call.node.topic(name), {"topic_id": name} if isinstance(name, bytes) else {"topic": name}
 
 
 async def _answers(
@@ -185,7 +183,7 @@ def _readable(call: Call, topic: Topic | None, named: _Named, each: FetchPartiti
     if topic is None:
         hidden = "topic" in named and not call.may(Operation.READ, Resource.TOPIC, named["topic"])
         return Code.topic_authorization_failed if hidden else Code.unknown_topic_or_partition, None
-    if call.node.topics.by_id.get(topic.topic_id) is not topic:  # deleted while the fetch waited
+    if call.node.topic(topic.topic_id) is not topic:  # deleted while the fetch waited
         return Code.unknown_topic_or_partition, None
     if not call.may(Operation.READ, Resource.TOPIC, topic.name):
         return Code.topic_authorization_failed, None

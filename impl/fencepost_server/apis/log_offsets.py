@@ -55,6 +55,7 @@ class _Deleted(TypedDict, total=False):
 async def list_offsets(call: Call, request: ListOffsetsRequest) -> Values:
     """Return offsets by time, or the first and the last."""
     committed = optional(request, "isolation_level", 0) == READ_COMMITTED
+    await call.node.open_offsets(str(row.name) for row in request.topics)
     return {
         "topics": [
             {
@@ -75,7 +76,7 @@ async def _offset(call: Call, name: str, each: OffsetPartition, *, committed: bo
         return {**answer, "error_code": Code.topic_authorization_failed}
     if wanted < 0 and call.version < _TIMES_SINCE.get(wanted, _NEVER):
         return {**answer, "error_code": Code.unsupported_version}
-    log = call.node.topics.partition(name, int(each.partition_index))
+    log = call.node.partition(name, int(each.partition_index))
     if log is None:
         return {**answer, "error_code": Code.unknown_topic_or_partition}
     wrong = log.check_epoch(optional(each, "current_leader_epoch", -1))
@@ -102,11 +103,12 @@ async def offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochReque
     """Return the end offsets of leader epochs. A client with the right of a broker may ask for any topic."""
     answers = []
     broker = cluster_right(call, Operation.CLUSTER_ACTION)
+    await call.node.open_offsets(str(row.topic) for row in request.topics)
     for row in request.topics:
         partitions = []
         for each in row.partitions:
             answer: _EpochEnd = {"partition": int(each.partition)}
-            log = call.node.topics.partition(str(row.topic), int(each.partition))
+            log = call.node.partition(str(row.topic), int(each.partition))
             if not broker and not call.may(Operation.DESCRIBE, Resource.TOPIC, str(row.topic)):
                 answer["error_code"] = Code.topic_authorization_failed
             elif log is None:

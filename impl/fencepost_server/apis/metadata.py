@@ -11,7 +11,7 @@ from kio.schema.errors import ErrorCode as Code
 from fencepost_server.apis.call import NOT_ASKED, Call, Values, optional, uuid_bytes
 from fencepost_server.apis.requests import ApiVersionsRequest, DescribeTopicPartitionsRequest, MetadataRequest
 from fencepost_server.data.producers import Refused
-from fencepost_server.data.topics import Topic, name_fault
+from fencepost_server.data.topics import INTERNAL, Topic, name_fault
 from fencepost_server.security.acl import CLUSTER_NAME, Operation, Resource
 
 _SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
@@ -66,8 +66,12 @@ async def metadata(call: Call, request: MetadataRequest) -> Values:
     if asked is None or (call.version < _NULL_SINCE and not asked):
         denied = call.all_topics_denied(Operation.DESCRIBE)
         rows = [_topic(call, topic, rights=rights) for topic in node.topics if topic.name not in denied]
+        internal = None if node.offsets is None else node.offsets.topic
+        if internal is not None and call.may(Operation.DESCRIBE, Resource.TOPIC, internal.name):
+            rows.append(_topic(call, internal, rights=rights))
     else:
         told = [(each.name, uuid_bytes(optional(each, "topic_id", _NO_UUID))) for each in asked]
+        await node.open_offsets(name or topic_id for name, topic_id in told)
         for name, topic_id in dict.fromkeys(told):
             rows.append(await _asked(call, name, topic_id, may_create=may_create, rights=rights))
     return {
@@ -84,7 +88,7 @@ async def metadata(call: Call, request: MetadataRequest) -> Values:
 async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: bool, rights: bool) -> Values:
     node = call.node
     if name is None or topic_id != _NO_ID:
-        topic = node.topics.by_id.get(topic_id)
+        topic = node.topic(topic_id)
         if topic is None:
             return {"name": None, "topic_id": topic_id, "error_code": Code.unknown_topic_id}
         if not call.may(Operation.DESCRIBE, Resource.TOPIC, topic.name):  # the name stays hidden
@@ -92,7 +96,7 @@ async def _asked(call: Call, name: str | None, topic_id: bytes, *, may_create: b
         return _topic(call, topic, rights=rights)
     if not call.may(Operation.DESCRIBE, Resource.TOPIC, name):
         return {"name": name, "error_code": Code.topic_authorization_failed}
-    topic = node.topics.by_name.get(name)
+    topic = node.topic(name)
     if topic is not None:
         return _topic(call, topic, rights=rights)
     allowed = {"topic_authorized_operations": call.rights(Resource.TOPIC, name, asked=rights)}
@@ -115,6 +119,7 @@ def _topic(call: Call, topic: Topic, first: int = 0, last: int | None = None, *,
     return {
         "name": topic.name,
         "topic_id": topic.topic_id,
+        "is_internal": topic.name in INTERNAL,
         "partitions": [
             {
                 "error_code": code,
@@ -154,6 +159,7 @@ async def describe_topic_partitions(call: Call, request: DescribeTopicPartitions
     """Return topics in pages, for newer admin clients."""
     node = call.node
     names = sorted({str(each.name) for each in request.topics} or set(node.topics.by_name))
+    await node.open_offsets(names)
     listed_all = not request.topics
     cursor = request.cursor
     start = (str(cursor.topic_name), int(cursor.partition_index)) if cursor is not None else ("", 0)
@@ -174,7 +180,7 @@ async def describe_topic_partitions(call: Call, request: DescribeTopicPartitions
         if left == 0:
             following = {"topic_name": name, "partition_index": 0}
             break
-        topic = node.topics.by_name.get(name)
+        topic = node.topic(name)
         if topic is None:
             code = Code.invalid_topic_exception if name_fault(name) else Code.unknown_topic_or_partition
             rights = call.rights(Resource.TOPIC, name)

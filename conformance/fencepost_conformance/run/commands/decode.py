@@ -16,7 +16,8 @@ from ...common.errors import CannotRun
 from ...common.nearest import unknown
 from ...traces.offsets_log.dump import line_of
 from ...traces.offsets_log.rows import Notices
-from ...traces.offsets_log.source import rows_from
+from ...traces.offsets_log.source import Source
+from ...traces.wire.settings import ACCESS_HELP
 
 #: the release whose record types are known
 _NEWEST = "kafka-4.4"
@@ -24,8 +25,13 @@ _NEWEST = "kafka-4.4"
 
 def decode(
     source: Annotated[
-        Path, typer.Argument(help="log segments: a broker's data folder, a folder __consumer_offsets-N, or one file")
-    ],
+        Path | None,
+        typer.Argument(help="log segments: a broker's data folder, a folder __consumer_offsets-N, or one file"),
+    ] = None,
+    bootstrap: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="a broker of a running cluster, which is only read")
+    ] = None,
+    client_config: Annotated[Path | None, typer.Option(metavar="FILE", help=ACCESS_HELP)] = None,
     profile: Annotated[str, typer.Option(help="the release that wrote the records")] = _NEWEST,
     as_json: Annotated[bool, typer.Option("--json", help="accepted as by every command; the output is JSON")] = False,
 ) -> None:
@@ -34,7 +40,7 @@ def decode(
         raise CannotRun(unknown("profile", profile, PROFILES, f"known: {', '.join(sorted(PROFILES))}"))
     codec, notices = Codec(layout_of(PROFILES[profile])), Notices()
     write = sys.stdout.write
-    for row in rows_from(source, notices):
+    for row in Source(source, bootstrap, client_config).rows(notices):
         write(json.dumps(line_of(row, codec), separators=(",", ":")) + "\n")
     sys.stdout.flush()
     for line in notices.lines():

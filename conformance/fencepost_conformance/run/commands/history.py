@@ -16,7 +16,8 @@ from ...show.console import Result, finish, progress
 from ...show.history.terminal import overview, story
 from ...show.history.words import notices as about
 from ...traces.offsets_log.rows import Notices
-from ...traces.offsets_log.source import rows_from
+from ...traces.offsets_log.source import Source
+from ...traces.wire.settings import ACCESS_HELP
 
 
 def history(
@@ -25,27 +26,29 @@ def history(
         Path | None,
         typer.Option(help="log segments (a broker's data folder, a folder __consumer_offsets-N, a file), or a dump"),
     ] = None,
+    bootstrap: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="a broker of a running cluster, which is only read")
+    ] = None,
+    client_config: Annotated[Path | None, typer.Option(metavar="FILE", help=ACCESS_HELP)] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Show what happened to a group: members, rebalances, partitions, commits, and rules that the log breaks."""
-    if log is None:
-        raise CannotRun("say where the records are: --log PATH")
-    notices = Notices()
+    source, notices = Source(log, bootstrap, client_config), Notices()
     with progress("records") as meter:
-        found = tell(meter.count(rows_from(log, notices)), group)
+        found = tell(meter.count(source.rows(notices, group)), group)
     unread = notices.lines()
     if group is not None:
-        _require(group, found, log, notices)
+        _require(group, found, source)
     shown = None
     if not as_json:
         shown = Group(*(overview(found, unread) if group is None else story(found, found.groups[0], unread)))
     finish(_result(found, unread), as_json=as_json, table=shown)
 
 
-def _require(group: str, found: History, log: Path, notices: Notices) -> None:
+def _require(group: str, found: History, source: Source) -> None:
     """Raise ``CannotRun`` if the log has no record of the group."""
     if not found.groups:
-        others = [each.group for each in tell(rows_from(log, notices)).groups]
+        others = [each.group for each in tell(source.rows(Notices())).groups]
         raise CannotRun(unknown("group", group, others, "fencepost history without a group lists all"))
 
 

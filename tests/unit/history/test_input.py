@@ -1,0 +1,292 @@
+"""The records come from log segments or a dump; what cannot be read is told, and the rest is shown."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kio.records.readers import read_batch
+
+from fencepost.protocol.offset_records import ControlKey, ControlValue, OffsetCommitKey, OffsetCommitValue, Producer
+from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
+from fencepost_conformance.cli import main
+from fencepost_conformance.generate.plan import GroupProtocol
+from fencepost_conformance.judge.history.events import History, Kind
+from fencepost_conformance.judge.history.tell import tell
+from fencepost_conformance.show.history.words import notices as about
+from fencepost_conformance.traces.offsets_log.rows import LogRow, Notices
+from fencepost_conformance.traces.offsets_log.source import rows_from
+from fencepost_server.data.encoding import encode_batch
+
+from .logs import play, rows_of, write_segments
+
+BEGIN_MS = 1_700_000_000_000
+PRODUCER = Producer(7, 1)
+
+
+def commit(offset: int, partition: int = 0, group: str = "g", at_ms: int = BEGIN_MS) -> Record:
+    return Record(OffsetCommitKey(group, "t", partition), OffsetCommitValue(offset, commit_timestamp=at_ms))
+
+
+def in_transaction(offset: int) -> Record:
+    return replace(commit(offset), producer=PRODUCER)
+
+
+def end(*, committed: bool) -> Record:
+    return Record(ControlKey(committed), ControlValue(1), PRODUCER)
+
+
+def log(*records: Record, step_ms: int = 1_000) -> list[LogRow]:
+    """Return a log with a record each ``step_ms``."""
+    return [row for place, record in enumerate(records) for row in rows_of([record], BEGIN_MS + place * step_ms, place)]
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any], str]:
+    """Run the command with ``--json``; return the exit status, the object, and standard error."""
+    with pytest.raises(SystemExit) as ended:
+        main(["history", *words, "--json"])
+    shown = capsys.readouterr()
+    return int(ended.value.code or 0), json.loads(shown.out), shown.err
+
+
+@cache
+def written() -> list[LogRow]:
+    """A log of the core with all protocols, in three partitions."""
+    rows = []
+    for partition, protocol in enumerate(GroupProtocol):
+        played = next(iter(play(5, protocol, 200)))
+        rows += [row._replace(partition=partition, at_ms=row.at_ms + BEGIN_MS) for row in played.rows]
+    return rows
+
+
+def test_segments_and_dump_have_the_same_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_segments(tmp_path / "log", written(), most=3)
+    assert [*rows_from(folder, Notices())] == written()
+    with pytest.raises(SystemExit) as ended:
+        main(["decode", str(folder)])
+    assert not ended.value.code
+    (tmp_path / "dump").write_text(capsys.readouterr().out)
+    assert [*rows_from(tmp_path / "dump", Notices())] == written()
+    assert tell(rows_from(folder / "__consumer_offsets-1", Notices())) == tell(
+        row for row in written() if row.partition == 1
+    )
+
+
+def test_batches_are_those_that_another_reader_reads() -> None:
+    for row in written()[:50]:
+        data = encode_batch([(row.offset, row.key, row.value)], row.at_ms)
+        batch, size = read_batch(data, 0)
+        assert size == len(data)
+        (record,) = batch.records
+        assert (record.offset, record.key, record.value) == (row.offset, row.key, row.value)
+
+
+def only(rows: list[LogRow]) -> tuple[History, list[Kind], str]:
+    """Return the history, the kinds of events of its one group, and the notices in a line each."""
+    history = tell(rows, keep_events=True)
+    return history, [each.kind for each in history.groups[0].events], "\n".join(about(history))
+
+
+def test_transactions_count_when_they_commit() -> None:
+    history, kinds, _ = only(
+        log(in_transaction(5), end(committed=True), in_transaction(3), end(committed=False), in_transaction(9))
+    )
+    (group,) = history.groups
+    assert kinds == [Kind.APPEARED, Kind.ABORTED]
+    assert (group.commits, group.aborted, group.offsets[0].offset) == (1, 1, 5)
+
+
+def test_plain_commit_wins_over_an_earlier_transaction() -> None:
+    history, kinds, _ = only(log(in_transaction(5), commit(8), end(committed=True), commit(6)))
+    assert kinds == [Kind.APPEARED, Kind.COMMIT_BACK]
+    assert history.groups[0].offsets[0].offset == 6
+
+
+def test_commits_that_go_back_and_pauses_are_measured() -> None:
+    history, _, _ = only(log(commit(10), commit(4), commit(20), commit(19)))
+    (row,) = history.groups[0].offsets
+    assert (row.commits, row.back, row.furthest, row.pause_ms, row.offset) == (4, 2, 6, 1_000, 19)
+
+
+def test_clock_that_runs_back_is_told() -> None:
+    _, _, said = only(log(commit(1), commit(2), commit(3), step_ms=-60_000))
+    assert "the clock ran back 2 times, by up to 2.0 min" in said
+
+
+def test_compacted_log_is_told() -> None:
+    rows = log(*[commit(place) for place in range(10)])
+    _, _, said = only([row for row in rows if row.offset not in (0, 1, 4, 5, 7)])
+    assert "the log begins at offset 2" in said
+    assert "3 records are missing, in 2 gaps up to offset 8" in said
+
+
+def classic(generation: int, *members: str, leader: str | None = None) -> Record:
+    rows = [
+        GroupMetadataMember(
+            name, group_instance_id=None, client_id="c", client_host="/h", rebalance_timeout=9, session_timeout=9,
+            subscription=b"", assignment=b"",
+        )
+        for name in members
+    ]  # fmt: skip
+    value = GroupMetadataValue(
+        "work", generation=generation, protocol="p", leader=leader or (members[0] if members else None),
+        current_state_timestamp=BEGIN_MS, members=tuple(rows),
+    )  # fmt: skip
+    return Record(GroupMetadataKey("g"), value)
+
+
+def test_broken_rules_are_cited_and_uncertain_before_a_gap() -> None:
+    rows = log(classic(3, "a"), classic(2, "a"), classic(4, "a", leader="b"), commit(1))
+    history, _, _ = only(rows)
+    assert [each.rule for each in history.groups[0].events if each.rule] == ["INV-GEN-02", "INV-MEM-04"]
+    assert (history.groups[0].breaches, history.groups[0].uncertain) == (2, 0)
+    gapped, _, _ = only([*rows[:2], rows[3]])
+    assert (gapped.groups[0].breaches, gapped.groups[0].uncertain) == (1, 1)
+
+
+def test_members_and_skipped_generations_of_a_classic_group() -> None:
+    history, kinds, _ = only(log(classic(1, "a"), classic(2, "a", "b"), classic(5, "b"), classic(6)))
+    events = history.groups[0].events
+    assert kinds == [
+        Kind.APPEARED, Kind.JOINED, Kind.GENERATION, Kind.JOINED, Kind.GENERATION, Kind.GONE, Kind.GENERATION,
+        Kind.GONE, Kind.EMPTY,
+    ]  # fmt: skip
+    assert [each.epoch for each in events if each.kind is Kind.GENERATION] == [1, 2, 5]
+    assert "2 generations before it got no assignment" in events[6].details
+    assert history.groups[0].state == "Empty"
+
+
+def test_deleted_group_and_offset() -> None:
+    records = [classic(0), commit(4), Record(commit(0).key, None), Record(GroupMetadataKey("g"), None)]
+    history, kinds, _ = only(log(*records))
+    assert kinds == [Kind.APPEARED, Kind.OFFSETS_DELETED, Kind.DELETED]
+    assert history.groups[0].state == "Dead"
+
+
+def unknown_types() -> list[LogRow]:
+    rows = log(commit(1), commit(2), commit(3), commit(4))
+    odd = [b"\x00\x63\x00\x01g", b"\x00\x03\x00\x01g", None]
+    return [rows[0], *[row._replace(key=key) for row, key in zip(rows[1:], odd, strict=True)]]
+
+
+def test_records_of_unknown_types_and_torn_ones_are_counted() -> None:
+    _, _, said = only(unknown_types())
+    assert "1 records of unknown type 99 were skipped" in said
+    assert said.count("records that cannot be decoded") == 2
+
+
+def test_decode_prints_what_it_cannot_decode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_segments(tmp_path, unknown_types())
+    with pytest.raises(SystemExit):
+        main(["decode", str(folder)])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["type"] for line in lines] == ["OffsetCommit", None, None, None]
+    assert all(line["problem"] for line in lines[1:])
+    (tmp_path / "dump").write_text("\n".join(map(json.dumps, lines)))
+    assert [*rows_from(tmp_path / "dump", Notices())] == [*rows_from(folder, Notices())]
+
+
+def flip(data: bytes) -> bytes:
+    return data[:70] + bytes([data[70] ^ 1]) + data[71:]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said", "left"),
+    [
+        (flip, "wrong checksum, at byte 0", 3),
+        (lambda data: data[:-5], "ends within a batch, at byte", 3),
+        (lambda data: data[:-5] + data[-5:] + b"\x00" * 500, None, 4),
+        (lambda data: data + b"\x00" * 8 + b"\x00\x00\x00\x07" + b"x" * 99, "no batch at byte", 4),
+        (lambda data: data + b"xyz", "ends within a batch", 4),
+    ],
+)
+def test_damaged_segment(tmp_path: Path, damage: Callable[[bytes], bytes], said: str | None, left: int) -> None:
+    folder = write_segments(tmp_path, log(*[commit(place) for place in range(4)]))
+    (segment,) = folder.glob("*/*.log")
+    segment.write_bytes(damage(segment.read_bytes()))
+    notices = Notices()
+    assert len([*rows_from(folder, notices)]) == left
+    assert [said is not None and said in line for line in notices.lines()] == ([] if said is None else [True])
+
+
+def test_compressed_batch(tmp_path: Path) -> None:
+    """gzip is read; a codec that cannot be read is told."""
+    import crc32c  # noqa: PLC0415
+
+    rows = log(commit(1), commit(2))
+    plain = encode_batch([(row.offset, row.key, row.value) for row in rows], BEGIN_MS)
+    for codec, body, left in ((1, gzip.compress(plain[61:]), 2), (2, plain[61:], 0)):
+        rest = codec.to_bytes(2, "big") + plain[23:61] + body
+        data = (
+            plain[:8]
+            + (len(rest) + 9).to_bytes(4, "big")
+            + plain[12:17]
+            + crc32c.crc32c(rest).to_bytes(4, "big")
+            + rest
+        )
+        (tmp_path / "0.log").write_bytes(data)
+        notices = Notices()
+        assert len([*rows_from(tmp_path, notices)]) == left
+        assert ["snappy" in line for line in notices.lines()] == [True] * (not left)
+
+
+@pytest.mark.parametrize(
+    "line", ["{", '{"partition": "x"}', '{"partition": 0, "offset": 1, "key_bytes": "!"}', "7", "[]"]
+)
+def test_broken_line_of_a_dump(tmp_path: Path, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    good = json.dumps({"partition": 0, "offset": 1, "key_bytes": None, "value_bytes": None})
+    (tmp_path / "dump").write_text(f"{good}\n{line}\n")
+    status, shown, _ = told(capsys, "--log", str(tmp_path / "dump"))
+    assert (status, shown["counts"]["records"]) == (0, 1)
+    assert f"{tmp_path / 'dump'}:2: not a record of fencepost decode" in shown["notices"][0]
+
+
+def test_what_cannot_be_read_at_all_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "text").write_text("no dump")
+    folder = write_segments(tmp_path / "log", log(commit(1, group="orders")))
+    for words, said in (
+        (["--log", str(tmp_path / "none")], "no such file or folder"),
+        (["--log", str(tmp_path / "text")], "neither a log segment (.log) nor a dump"),
+        (["--log", str(tmp_path)], "no log segments"),
+        ([], "say where the records are"),
+        (["--log", str(folder), "--bootstrap", "x:1"], "say where the records are"),
+        (["--log", str(folder), "--client-config", "x"], "--client-config is for --bootstrap only"),
+        (["order", "--log", str(folder)], "no group 'order'; did you mean orders?"),
+        (["--bootstrap", "127.0.0.1"], "--bootstrap '127.0.0.1' is not HOST:PORT"),
+    ):
+        status, shown, err = told(capsys, *words)
+        assert (status, err.count("\n")) == (2, 1), words
+        assert said in err
+        assert shown["error"] in err
+
+
+def test_terminal_shows_the_life_and_the_notices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = [classic(1, "a"), classic(2, "a", "b"), commit(5), commit(3)]
+    rows = log(*records)
+    folder = write_segments(tmp_path, [*rows[:1], *[row._replace(offset=row.offset + 2) for row in rows[1:]]])
+    for words in (["g"], []):
+        with pytest.raises(SystemExit) as ended:
+            main(["history", *words, "--log", str(folder)])
+        assert not ended.value.code
+        shown = " ".join(capsys.readouterr().out.split())
+        assert "2 records are missing" in shown
+    assert "g" in shown
+    with pytest.raises(SystemExit):
+        main(["history", "g", "--log", str(folder)])
+    shown = " ".join(capsys.readouterr().out.split())
+    for said in ("b joined", "generation 2: b joined", "commit of t-0 went back from 5 to 3", "Committed offsets"):
+        assert said in shown
+
+
+def test_events_of_one_group_are_limited_but_counted() -> None:
+    rows = log(*[commit(place) for place in (9, 8) * 100])
+    kept = tell(rows, "g").groups[0]
+    assert (len(kept.events), kept.left_out, kept.back) == (101, 0, 100)
+    none = tell(rows).groups[0]
+    assert (len(none.events), none.left_out, none.back) == (0, 101, 100)
