@@ -267,8 +267,8 @@ FAULTS = (
         (
             Replacement(
                 FETCH, "_readable",
-                "if call.node.topics.by_id.get(topic.topic_id) is not topic:",
-                "if call.node.topics.by_id.get(topic.topic_id, topic) is not topic:",
+                "if call.node.topic(topic.topic_id) is not topic:",
+                "if (call.node.topic(topic.topic_id) or topic) is not topic:",
             ),
         ),
     ),
