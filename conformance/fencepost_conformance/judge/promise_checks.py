@@ -9,7 +9,16 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from fencepost_model.promises import ClassicGroupStep, ClassicGroupView, GroupStep, GroupView, HeartbeatView, Promise
+from fencepost_model.promises import (
+    ClassicGroupStep,
+    ClassicGroupView,
+    GroupStep,
+    GroupView,
+    HeartbeatView,
+    JoinAnswerView,
+    Promise,
+    SyncAnswerView,
+)
 from fencepost_model.system.manifest import Entry, read_problem
 
 from .cases.catalogue import chosen
@@ -17,16 +26,21 @@ from .cases.catalogue import chosen
 _SUITE: Final = Path(__file__).parents[1]
 
 _GROUPS: Final = (ClassicGroupView, ClassicGroupStep, GroupView, GroupStep)
+_ANSWERS: Final = (JoinAnswerView, SyncAnswerView, HeartbeatView)
 _MODEL: Final = "Hypothesis machines of the model (tests/model)"
 #: The modules that ask all promises about such views, and what runs them.
 ASKED: Final = (
-    ("fencepost_model.classic.invariants", (ClassicGroupView, ClassicGroupStep), _MODEL),
+    (
+        "fencepost_model.classic.invariants",
+        (ClassicGroupView, ClassicGroupStep, JoinAnswerView, SyncAnswerView),
+        _MODEL,
+    ),
     ("fencepost_model.consumer.invariants", (GroupView, GroupStep, HeartbeatView), _MODEL),
     ("fencepost_conformance.generate.simulate.broken", _GROUPS, "simulation and product exploration"),
-    ("fencepost_conformance.generate.simulate.broken", (HeartbeatView,), "simulation"),
+    ("fencepost_conformance.generate.simulate.broken", _ANSWERS, "simulation"),
     (
         "fencepost_conformance.generate.simulate.broken",
-        (*_GROUPS, HeartbeatView),
+        (*_GROUPS, *_ANSWERS),
         "Hypothesis machines of the core (tests/quality)",
     ),
 )

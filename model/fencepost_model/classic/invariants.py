@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from fencepost.protocol.errors import ErrorCode
+from fencepost.protocol.messages import JoinGroupResponse, RequestBody, ResponseBody, SyncGroupRequest
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 
-from ..promises import ClassicGroupStep, ClassicGroupView, ClassicMemberView, broken_promises
+from ..promises import (
+    ClassicGroupStep,
+    ClassicGroupView,
+    ClassicMemberView,
+    JoinAnswerView,
+    SyncAnswerView,
+    broken_promises,
+)
 from .state import Group
 
 
@@ -41,3 +50,18 @@ def broken(before: Group | None, after: Group, profile: Profile = INTENDED) -> l
     if before is not None:
         found += [promise for promise, _ in broken_promises(ClassicGroupStep(view_of(before), view), profile)]
     return found
+
+
+def broken_by_answer(
+    request: RequestBody, answer: ResponseBody, group: Group | None, profile: Profile = INTENDED
+) -> list[str]:
+    """Return the promises that an answer breaks. ``group``: the group after the step that answered."""
+    view = None if group is None else view_of(group)
+    seen: JoinAnswerView | SyncAnswerView
+    if isinstance(answer, JoinGroupResponse) and answer.error_code is ErrorCode.NONE:
+        seen = JoinAnswerView(answer.member_id, {row.member_id for row in answer.members}, view)
+    elif isinstance(request, SyncGroupRequest) and getattr(answer, "error_code", None) is ErrorCode.NONE:
+        seen = SyncAnswerView(request.generation_id, view)
+    else:
+        return []
+    return [promise for promise, _ in broken_promises(seen, profile)]

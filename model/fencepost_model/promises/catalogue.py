@@ -8,13 +8,13 @@ from typing import Any, Final
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 
+from .answers import ANSWERS
 from .classic_groups import CLASSIC_GROUPS
 from .consumer_groups import CONSUMER_GROUPS
-from .heartbeats import HEARTBEATS
 from .promise import Promise
 
 PROMISES: Final[dict[str, Promise[Any]]] = {
-    promise.id: promise for promise in (*CLASSIC_GROUPS, *CONSUMER_GROUPS, *HEARTBEATS)
+    promise.id: promise for promise in (*CLASSIC_GROUPS, *CONSUMER_GROUPS, *ANSWERS)
 }
 
 

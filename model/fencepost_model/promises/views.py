@@ -103,3 +103,22 @@ class HeartbeatView:
     stored: int | None = None
     assigned: tuple[object, ...] | None = None
     changed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JoinAnswerView:
+    """A JoinGroup that was answered NONE. ``listed``: the members list, empty for all but the leader. ``group``: the
+    classic group at the time of the answer, if there is one."""
+
+    member_id: str
+    listed: Set[str]
+    group: ClassicGroupView | None
+
+
+@dataclass(frozen=True, slots=True)
+class SyncAnswerView:
+    """A SyncGroup that was answered NONE. ``generation``: that of the request. ``group``: the classic group at the time
+    of the answer, if there is one."""
+
+    generation: int
+    group: ClassicGroupView | None

@@ -16,7 +16,12 @@ import fencepost_model
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Topic
-from fencepost.protocol.messages import Protocol
+from fencepost.protocol.messages import (
+    JoinGroupResponse,
+    Protocol,
+    SyncGroupRequest,
+    SyncGroupResponse,
+)
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.cli import main
@@ -41,7 +46,9 @@ from fencepost_model.promises import (
     GroupStep,
     GroupView,
     HeartbeatView,
+    JoinAnswerView,
     MemberView,
+    SyncAnswerView,
     broken_promises,
 )
 from fencepost_model.system.checking import check_python
@@ -59,13 +66,16 @@ STATING: Final = {
 }
 
 
+ANSWERS: Final = (JoinAnswerView, SyncAnswerView, HeartbeatView)
+
+
 @pytest.fixture(params=PROMISES)
 def spoilt(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Let the predicates of one promise refuse every group that has a member."""
     name = str(request.param)
 
     def how(seen: Any) -> str:
-        if isinstance(seen, HeartbeatView):
+        if isinstance(seen, ANSWERS):
             return "on purpose"
         group = getattr(seen, "after", seen)
         return "on purpose" if group.members else ""
@@ -76,7 +86,7 @@ def spoilt(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 def importing() -> set[str]:
     """Return the modules of model and suite that ask the catalogue."""
-    names = r"promises import .*\b(PROMISES|broken_promises)\b"
+    names = r"promises import (\([^)]*|.*)\b(PROMISES|broken_promises)\b"
     model = re.compile(rf"^from \.\.+{names}", re.MULTILINE)
     suite = re.compile(rf"^from fencepost_model\.{names}", re.MULTILINE)
     return {
@@ -102,15 +112,23 @@ def test_the_closed_systems_ask_it(spoilt: str) -> None:
 
 
 def is_about_classic_groups(promise: str) -> bool:
-    return PROMISES[promise].about in (ClassicGroupView, ClassicGroupStep)
+    return PROMISES[promise].about in (ClassicGroupView, ClassicGroupStep, JoinAnswerView, SyncAnswerView)
 
 
 def test_machines_of_the_model_ask_it(spoilt: str) -> None:
-    if is_about_classic_groups(spoilt):
-        one = ClassicMember("m1", None, "c", "/h", 1, 1, (Protocol("range", b""),))
-        classic = ClassicGroup(STABLE, protocol_name="range", leader="m1", members=(one,))
+    about = PROMISES[spoilt].about
+    one = ClassicMember("m1", None, "c", "/h", 1, 1, (Protocol("range", b""),))
+    classic = ClassicGroup(STABLE, protocol_name="range", leader="m1", members=(one,))
+    sync = SyncGroupRequest("g", generation_id=0, member_id="m1")
+    if about is JoinAnswerView:
+        joined = JoinGroupResponse(ErrorCode.NONE, member_id="m1")
+        assert classic_invariants.broken_by_answer(sync, joined, classic) == [spoilt]
+    elif about is SyncAnswerView:
+        synced = SyncGroupResponse(ErrorCode.NONE)
+        assert classic_invariants.broken_by_answer(sync, synced, classic) == [spoilt]
+    elif is_about_classic_groups(spoilt):
         assert classic_invariants.broken(classic, classic) == [spoilt]
-    elif PROMISES[spoilt].about is HeartbeatView:
+    elif about is HeartbeatView:
         group = ConsumerGroup(epoch=1, assignment_epoch=1, members=(Member("m1", epoch=1),))
         request = ConsumerGroupHeartbeatRequest("g", member_id="m1", member_epoch=1)
         answer = ConsumerGroupHeartbeatResponse(ErrorCode.NONE, member_id="m1", member_epoch=1)
@@ -121,7 +139,7 @@ def test_machines_of_the_model_ask_it(spoilt: str) -> None:
 
 
 def test_product_exploration_asks_it(spoilt: str) -> None:
-    if PROMISES[spoilt].about is HeartbeatView:
+    if PROMISES[spoilt].about in ANSWERS:
         return  # it sees groups only
     bounds, moves = Bounds(ids=1, transitions=200), classic_moves
     if not is_about_classic_groups(spoilt):
@@ -301,6 +319,15 @@ def test_a_generation_begins_exactly_when_a_join_phase_ends(
 @pytest.mark.parametrize(
     ("seen", "broken"),
     [
+        (JoinAnswerView("m1", {"m1", "m2"}, classic(one(), one(2))), []),
+        (JoinAnswerView("m1", set(), classic(one(), one(2))), []),
+        (JoinAnswerView("m1", {"m1"}, classic(one(), one(2))), ["INV-JOIN-02"]),
+        (JoinAnswerView("m1", {"m1", "m2"}, classic(one())), ["INV-JOIN-02"]),
+        (JoinAnswerView("m2", set(), classic(one())), ["INV-JOIN-03"]),
+        (JoinAnswerView("m2", set(), None), ["INV-JOIN-03"]),
+        (SyncAnswerView(1, classic(one())), []),
+        (SyncAnswerView(0, classic(one())), ["INV-SYNC-03"]),
+        (SyncAnswerView(1, None), ["INV-SYNC-03"]),
         (HeartbeatView(4, "NONE", 5, True, 5, ((1,), (2,))), []),
         (HeartbeatView(4, "NONE", 4, True, 5), ["INV-KIP-10"]),
         (HeartbeatView(4, "NONE", 5, True, None), ["INV-KIP-10"]),
@@ -312,7 +339,7 @@ def test_a_generation_begins_exactly_when_a_join_phase_ends(
         (HeartbeatView(4, "FENCED_MEMBER_EPOCH", 0, False, 5, changed=True), ["INV-KIP-17"]),
     ],
 )
-def test_a_predicate_about_answers_refuses_exactly_what_breaks_it(seen: HeartbeatView, broken: list[str]) -> None:
+def test_a_predicate_about_answers_refuses_exactly_what_breaks_it(seen: object, broken: list[str]) -> None:
     assert [promise for promise, _ in broken_promises(seen)] == broken
 
 

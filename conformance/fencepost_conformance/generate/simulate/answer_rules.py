@@ -21,9 +21,11 @@ from fencepost.protocol.messages import (
     SyncGroupResponse,
 )
 from fencepost.protocol.view import GroupState, GroupView
+from fencepost_model.promises import JoinAnswerView, SyncAnswerView
 
 from ...traces.observation import Observation
-from .broken import demand
+from .broken import demand, demand_promises
+from .group_rules import view_of
 
 NONE = ErrorCode.NONE
 
@@ -180,10 +182,9 @@ class AnswerRules:
     def _joined(self, join: JoinGroupRequest, answer: JoinGroupResponse, group: GroupView | None) -> None:
         name = join.group_id
         text = f"{name}: JoinGroup NONE for {answer.member_id} in generation {answer.generation_id}"
-        demand(group is not None, "INV-JOIN-03", f"{text}, but there is no group")
+        listed = {row.member_id for row in answer.members}
+        demand_promises(JoinAnswerView(answer.member_id, listed, None if group is None else view_of(group)), text)
         assert group is not None
-        ids = {member.member_id for member in group.members}
-        demand(answer.member_id in ids, "INV-JOIN-03", f"{text}, but the members are {sorted(ids)}")
         self._not_fenced(name, answer.member_id, "JoinGroup")
         life = self._life(name)
         generation = life.of(answer.generation_id)
@@ -211,17 +212,14 @@ class AnswerRules:
                 f"{text} has the members list, and so had {generation.informed}",
             )
             generation.informed = answer.member_id
-            listed = {row.member_id for row in answer.members}
-            demand(listed == ids, "INV-JOIN-02", f"{text} lists {sorted(listed)}, the members are {sorted(ids)}")
         if not join.member_id and join.group_instance_id is not None:
             life.fenced |= {old for old in life.replaced if life.now(old) == answer.member_id}
 
     def _synced(self, sync: SyncGroupRequest, answer: SyncGroupResponse, group: GroupView | None) -> None:
         name, number, member_id = sync.group_id, sync.generation_id, sync.member_id
         text = f"{name}: SyncGroup NONE for {member_id} in generation {number}"
-        demand(group is not None, "INV-SYNC-03", f"{text}, but there is no group")
+        demand_promises(SyncAnswerView(number, None if group is None else view_of(group)), text)
         assert group is not None
-        demand(number == group.generation_id, "INV-SYNC-03", f"{text}, but the generation is {group.generation_id}")
         demand(group.state is GroupState.STABLE, "INV-SYNC-02", f"{text} while {group.state.value}")
         ids = {member.member_id for member in group.members}
         demand(member_id in ids, "INV-FENCE-02", f"{text}, but the members are {sorted(ids)}")
