@@ -85,12 +85,12 @@ def standing_of(
 ) -> Standing:
     """Return where the promise stands. ``killers``: for each mutant, the checks that find it, with the rules that they
     name. ``rules``: for each mutant, the rules that it is made to break."""
-    own = [entry for entry in entries if entry.has_model and entry.protocol in promise.properties]
-    siblings = tuple(entry.name for entry in own if entry.breaks in promise.properties[entry.protocol])
+    own = [entry for entry in entries if entry.has_model and promise.stated(entry.protocol)]
+    siblings = tuple(entry.name for entry in own if entry.breaks in promise.stated(entry.protocol))
     holds = tuple(
         entry.name
         for entry in own
-        if entry.expected == "holds" and not _checked(entry).isdisjoint(promise.properties[entry.protocol])
+        if entry.expected == "holds" and not _checked(entry).isdisjoint(promise.stated(entry.protocol))
     )
     cited = re.compile(rf"\b{re.escape(promise.id)}\b")
     return Standing(

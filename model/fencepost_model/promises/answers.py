@@ -66,6 +66,7 @@ ANSWERS: Final[tuple[Promise[Any], ...]] = (
         "A SyncGroup succeeds only with the current generation.",
         SyncAnswerView,
         _has_the_generation,
+        restated={"classic": ("AStaleSyncChangesNothing",)},
     ),
     Promise(
         "INV-KIP-10",
@@ -86,5 +87,6 @@ ANSWERS: Final[tuple[Promise[Any], ...]] = (
         "A heartbeat that is answered with an error changes nothing in the log.",
         HeartbeatView,
         _error_changes_nothing,
+        restated={"consumer": ("AStaleHeartbeatChangesNothing",)},
     ),
 )

@@ -82,7 +82,7 @@ CLASSIC_GROUPS: Final[tuple[Promise[Any], ...]] = (
         "The generation grows by one when a join phase ends, and at no other time.",
         ClassicGroupStep,
         _new_generation_after_a_join_phase,
-        {"classic": ("EveryJoinPhaseEndsInANewGeneration",)},
+        restated={"classic": ("EveryJoinPhaseEndsInANewGeneration",)},
     ),
     Promise(
         "INV-MEM-01",

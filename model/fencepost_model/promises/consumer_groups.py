@@ -184,6 +184,10 @@ CONSUMER_GROUPS: Final[tuple[Promise[Any], ...]] = (
         "holder.",
         GroupStep,
         _given_only_if_free,
+        restated={
+            "consumer": ("NoPartitionIsReassignedBeforeItIsReleased",),
+            "mixed": ("NoPartitionIsReassignedBeforeItIsReleased", "NoPartitionIsTakenFromAPresentMember"),
+        },
     ),
     Promise(
         "INV-KIP-14",

@@ -17,7 +17,7 @@ class Promise(Generic[Seen]):
 
     ``how`` returns how a view breaks it, or an empty string. ``fault``: the switch of the profile under which Kafka
     does not keep it; ``remains`` is what Kafka keeps then. ``properties``: for each family of closed systems, the
-    properties of the specification that state it.
+    properties of the specification that ask it. ``restated``: those that state it, or a part of it, in their own form.
     """
 
     id: str
@@ -25,6 +25,7 @@ class Promise(Generic[Seen]):
     about: type[Seen]
     how: Callable[[Seen], str]
     properties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    restated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     fault: str = ""
     remains: Callable[[Seen], str] | None = None
 
@@ -32,6 +33,10 @@ class Promise(Generic[Seen]):
         """Return whether the view keeps the promise. ``with_fault``: only what remains of it with Kafka's fault."""
         how = self.remains if with_fault else self.how
         return how is None or not how(seen)
+
+    def stated(self, family: str) -> tuple[str, ...]:
+        """Return the properties of a family of closed systems that ask or state it."""
+        return (*self.properties.get(family, ()), *self.restated.get(family, ()))
 
     def under(self, profile: Profile) -> Callable[[Seen], str] | None:
         """Return what a coordinator of the profile promises; None if that is nothing."""

@@ -92,9 +92,8 @@ class HeartbeatView:
     """A heartbeat of KIP-848 and its answer. ``sent``: the epoch in the request. ``error``, ``epoch`` and
     ``has_assignment`` are those of the answer.
 
-    ``stored``: the member's epoch after the step, None if it is no member. ``assigned``: what the member was assigned
-    before the step and after it, None if it was no member at either time. ``changed``: the step changed what the log
-    says of the group."""
+    ``stored``: the member's epoch after the step, None without the member. ``assigned``: the member's assignment before
+    the step and after it, None without the member. ``changed``: the step changed what the log says of the group."""
 
     sent: int
     error: str

@@ -65,6 +65,7 @@ def _as_json(standing: Standing) -> dict[str, Any]:
         "checked": {
             "closed_systems": {
                 "properties": {family: list(names) for family, names in promise.properties.items()},
+                "restated": {family: list(names) for family, names in promise.restated.items()},
                 "configurations": list(standing.holds),
             },
             "catalogue": list(standing.asked),
@@ -83,7 +84,8 @@ def _shown(standing: Standing) -> RenderableType:
     promise = standing.promise
     listing = Listing(("", "", ""), title=f"{promise.id}: {promise.words}")
     rows = [(f"closed system, {family}", names) for family, names in promise.properties.items()]
-    if promise.properties:
+    rows += [(f"closed system, {family}, in its own form", names) for family, names in promise.restated.items()]
+    if rows:
         rows.append(("configurations that must keep it", standing.holds))
     rows += [("by the catalogue", (what,)) for what in standing.asked]
     rows += [(f"of a part of the state: {what}", files) for what, files in standing.partial.items()]
