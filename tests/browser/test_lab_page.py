@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -232,6 +234,31 @@ def test_light_and_dark_desktop_and_phone() -> None:
                 assert browser.script("return document.documentElement.scrollWidth - innerWidth") <= 0, width
                 assert unnamed(browser) == []
         assert len(grounds) == 2
+
+
+@pytest.mark.all
+def test_axe_finds_no_problem() -> None:
+    """Contrast, labels and roles, by axe-core. It is in the package axe-core-python."""
+    found = find_spec("axe_core_python")
+    if found is None or found.origin is None:
+        pytest.skip("axe-core is not installed (package axe-core-python)")
+    axe = (Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+    with opened() as browser:
+        browser.script("at('tours').value = 'reconciliation'")
+        press(browser, "#begin")
+        press(browser, "#next")
+        wait(browser, "document.querySelector('#machine .box.now')")
+        press(browser, "#compare")
+        wait(browser, "document.querySelectorAll('#columns svg').length === 3")
+        press(browser, ".row.message")
+        browser.script(axe)
+        for scheme in ("light", "dark"):
+            browser.emulate(scheme)
+            ran = "axe.run({resultTypes: ['violations']}).then(found => { window.found = found.violations; })"
+            browser.script(f"window.found = null; {ran}")
+            wait(browser, "window.found")
+            told = "found.flatMap(each => each.nodes.map(node => [each.id, node.html.slice(0, 120)]))"
+            assert browser.script(f"return {told}") == [], scheme
 
 
 def unnamed(browser: Browser) -> list[str]:
