@@ -175,15 +175,25 @@ def test_a_run_that_grows_is_one_run() -> None:
         assert json.dumps(view_of(lab)) == json.dumps(viewed([start("c1"), run(ms)]))
 
 
-def test_going_back_and_another_way() -> None:
+@pytest.mark.parametrize("more", [[], [run(5_000)]])
+def test_going_back_and_another_way(more: Actions) -> None:
     sessions, common = Sessions(), [start("c1"), run(4_000), start("c2"), run(9_000)]
-    crash, stop = (
-        [*common, {"do": "crash", "client": "c1"}, run(5_000)],
-        [*common, {"do": "stop", "client": "c1"}, run(5_000)],
-    )
+    crash, stop = ([*common, {"do": do, "client": "c1"}, *more] for do in ("crash", "stop"))
     views = [view_of(sessions.lab(Start(), parse_actions(each))) for each in (crash, common, stop, crash)]
     assert views[0] == views[3] == viewed(crash)
     assert (views[1], views[2]) == (viewed(common), viewed(stop))
+
+
+def test_a_client_that_starts_again_is_a_new_member() -> None:
+    lab = played([start("c1"), run(3_000), {"do": "crash", "client": "c1"}, start("c1"), run(200)])
+    assert [member.member_id for member in lab.core.consumer_groups["billing"].members] == ["c1.1", "c1.2"]
+
+
+def test_the_answer_to_a_repeated_request_is_dropped() -> None:
+    lab = played([start("c1", "eager"), run(41), {"do": "repeat"}, run(3_000)])
+    assert lab.journal.message(2).copy
+    asked = [message.asked for message in lab.journal.messages]
+    assert (1 in asked, 2 in asked) == (True, False)
 
 
 @pytest.mark.parametrize(

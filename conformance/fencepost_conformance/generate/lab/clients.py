@@ -61,7 +61,6 @@ class Client(MemberHost[M]):
     def __init__(self, plan: HostPlan, room: Room) -> None:
         self._room = room
         self.positions: dict[TopicPartition, int] = {}
-        self.committed: dict[TopicPartition, int] = {}
         self._fetching: set[TopicPartition] = set()
         self._asked: dict[int, tuple[o.OffsetCommitRequest | o.OffsetFetchRequest, int | None]] = {}
         self._next_id = _FIRST_ID
@@ -70,7 +69,7 @@ class Client(MemberHost[M]):
     # --- the member's life ---
 
     def start(self) -> None:
-        self.positions, self.committed, self._fetching = {}, {}, set()
+        self.positions, self._fetching = {}, set()
         self._asked.clear()
         self.given_up = None
         self._say("starts")
@@ -173,7 +172,6 @@ class Client(MemberHost[M]):
     def _commit(self, partitions: Iterable[TopicPartition], commit_id: int | None) -> None:
         """Commit positions. ``commit_id``: the member waits for the result."""
         rows = {each: self.positions[each] for each in sorted(partitions) if each in self.positions}
-        rows = {each: offset for each, offset in rows.items() if self.committed.get(each) != offset}
         if not rows:
             if commit_id is not None:
                 self._finished(commit_id, CommitResult.DONE)
@@ -259,12 +257,6 @@ class Client(MemberHost[M]):
         if isinstance(answer, o.OffsetCommitResponse):
             errors = {each.error_code for topic in answer.topics for each in topic.partitions}
         done = errors == {ErrorCode.NONE}
-        if done:
-            self.committed |= {
-                TopicPartition(topic.name, each.partition_index): each.committed_offset
-                for topic in body.topics
-                for each in topic.partitions
-            }
         if commit_id is not None:
             self._finished(commit_id, CommitResult.DONE if done else CommitResult.FAILED)
 
