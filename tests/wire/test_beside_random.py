@@ -21,6 +21,7 @@ from fencepost_conformance.judge.server.normal import Normal
 from fencepost_conformance.judge.server.parts import Kind, part
 from fencepost_conformance.judge.server.rights import Right, guarded_scripts
 from fencepost_conformance.judge.server.script import RAW, Move, Run, Script
+from fencepost_conformance.judge.server.world import NO_PRODUCER_ID
 from fencepost_conformance.run.mutants.areas.catalogue import FAULTS
 from fencepost_conformance.run.mutants.areas.copying import environment, faulty_copy
 from fencepost_conformance.run.seeds import seed_line, seed_of_run
@@ -195,6 +196,24 @@ def test_a_script_is_the_same_in_a_file(kind: Kind, tmp_path: Path) -> None:
 def test_scripts_follow_from_their_seed() -> None:
     assert scripts(5, 500, 30) == scripts(5, 500, 30) != scripts(6, 500, 30)
     assert guarded_scripts(5, 500, 30) == guarded_scripts(5, 500, 30) != guarded_scripts(6, 500, 30)
+
+
+def test_no_script_guesses_a_producer_id() -> None:
+    """A guessed id is that of a producer on one broker, and of no producer on the other."""
+    guessed = {each for script in scripts(1, 20_000, 60) for move in script for each in _producer_ids(move.values)}
+    assert {each for each in guessed if 0 <= each < NO_PRODUCER_ID} == set()
+    assert {-1, NO_PRODUCER_ID} < guessed
+
+
+def _producer_ids(values: Any) -> Iterator[int]:
+    if isinstance(values, Mapping):
+        for name, each in values.items():
+            if name.endswith("producer_id") and isinstance(each, int):
+                yield each
+            yield from _producer_ids(each)
+    elif isinstance(values, list):
+        for each in values:
+            yield from _producer_ids(each)
 
 
 def test_the_recorded_rules_are_of_every_kind() -> None:

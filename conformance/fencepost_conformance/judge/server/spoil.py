@@ -8,6 +8,7 @@ from random import Random
 from typing import Any, Final
 
 from .script import OWN, Move
+from .world import NO_PRODUCER_ID
 
 #: fields that are not changed: they take long, make a client a replica, or cost memory
 _SPARED: Final = frozenset(
@@ -78,9 +79,15 @@ def _places(api: str, field: str, value: Any) -> Iterator[tuple[Any, ...]]:
     elif isinstance(value, bool):
         yield (lambda rng, old: not old,)
     elif isinstance(value, int):
-        yield (lambda rng, old: rng.choice(_NUMBERS),)
+        yield (lambda rng, old: _number(rng, field),)
     elif isinstance(value, str) and (api, field) not in _LOOKED_UP:
         yield (lambda rng, old: rng.choice(_NAMES) or (f"{OWN}nobody" if (api, field) in _NAMED else ""),)
+
+
+def _number(rng: Random, field: str) -> int:
+    """Another number. A producer id is never that of a producer: each broker generates others, from 0 on."""
+    number = rng.choice(_NUMBERS)
+    return NO_PRODUCER_ID + number if field.endswith("producer_id") and number >= 0 else number
 
 
 def _doubled(rng: Random, rows: list[Any]) -> list[Any]:
