@@ -50,6 +50,17 @@ def test_a_member_of_a_removed_group_is_unknown() -> None:
     assert accepted("kafka-4.3", GroupProtocol.MIXED, range(11_047, 11_048), copies=3) == 71
 
 
+@pytest.mark.parametrize(("profile", "seed"), [("kafka-4.0", 175), ("kafka-4.0", 383), ("kafka-4.3", 204)])
+def test_an_answer_may_come_long_after_its_request(profile: str, seed: int) -> None:
+    """In some copy, the answer to a DeleteGroups or Heartbeat comes more than ``slack_ms`` after it was sent."""
+    assert accepted(profile, GroupProtocol.CLASSIC, range(seed, seed + 1), copies=3) > 20
+
+
+def test_a_rejected_heartbeat_grants_no_partitions() -> None:
+    """A topic grows while the only member repeats its join, which Kafka 4.0 answers FENCED_MEMBER_EPOCH."""
+    assert accepted("kafka-4.0", GroupProtocol.CONSUMER, range(261, 262), copies=3) > 80
+
+
 @pytest.mark.all
 @pytest.mark.parametrize("protocol", GroupProtocol)
 @pytest.mark.parametrize("profile", sorted(PROFILES))

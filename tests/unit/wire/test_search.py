@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse
+from fencepost.protocol.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupMember,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    Protocol,
+)
 from fencepost_conformance.judge.checker.check import check_trace
 from fencepost_conformance.judge.checker.search import Limits
 from fencepost_conformance.run.falsify.falsehoods import KINDS, falsehoods
@@ -112,3 +121,41 @@ def test_a_group_that_was_alive_is_not_explained_by_loading() -> None:
     lines = stranger(0, 901, ErrorCode.NONE) + trace.lines[:at] + late + trace.lines[at:]
     verdict = check_trace(replace(trace, lines=lines))
     assert (verdict.outcome, verdict.line) == ("undecided", 3)
+
+
+def test_a_leave_that_waits_for_the_log_takes_effect_before_its_answer() -> None:
+    """The log is slow: the record of the new group is written 4 s later. The answer to the leave waits for it
+    (F-RT-07), and the errors of JoinGroup do not (F-RT-20)."""
+    trace = Simulation(2, clients=3).run()
+    join = JoinGroupRequest(
+        "slow",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        member_id="",
+        protocol_type="connect",
+        protocols=(Protocol("range", b""),),
+    )
+    required = JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id="m")
+    unknown = JoinGroupResponse(ErrorCode.UNKNOWN_MEMBER_ID, member_id="m")
+    lines = (
+        wire(SentLine, 0, 1, 11, 9, join),
+        wire(ReceivedLine, 0, 1, 11, 9, required),
+        wire(SentLine, 10, 2, 13, 2, LeaveGroupRequest("slow", (LeaveGroupMember("m"),))),
+        wire(SentLine, 1_000, 3, 11, 9, replace(join, member_id="m")),
+        wire(ReceivedLine, 1_001, 3, 11, 9, unknown),
+        wire(ReceivedLine, 4_100, 2, 13, 2, LeaveGroupResponse(ErrorCode.NONE)),
+    )
+    verdict = check_trace(replace(trace, lines=lines), limits=Limits(second_look=0))
+    assert verdict.outcome == "accepted", (verdict.reason, verdict.refusals)
+
+
+def wire(kind: Any, at_ms: int, connection: int, key: int, version: int, body: Any) -> Any:  # noqa: PLR0917
+    return kind(
+        at_ms=at_ms,
+        connection=connection,
+        correlation_id=1,
+        api_key=key,
+        api_version=version,
+        body=wire_body(body),
+        **({"client_id": "m"} if kind is SentLine else {}),
+    )

@@ -45,6 +45,7 @@ from fencepost.protocol.messages import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
     HeartbeatRequest,
+    LeaveGroupRequest,
     ResponseBody,
 )
 from fencepost.protocol.profile import Profile
@@ -71,6 +72,8 @@ from .settled import Settles, idle_timers, settled
 
 #: The id of a request that the checker itself adds: a commit affects a member's session like a heartbeat.
 _INTERNAL: Final = -2
+#: Requests whose answer waits for the records before them (F-RT-24 to 26).
+_WAIT_FOR_THE_LOG: Final = (HeartbeatRequest, LeaveGroupRequest, DeleteGroupsRequest)
 #: The Scala coordinator's answer about a group that is being deleted (D-11).
 _DELETED: Final = CommitAnswer(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
@@ -285,7 +288,8 @@ class Search:
             yield from self._lose(at, config)
         if config.state.undurable:
             yield from self._take(at, config, self._step(config.state, Durable(1)))
-            if self.reduced and not changes_when_durable(config.state):
+            timed = changes_when_durable(config.state) or self._some_wait_long(at, config)
+            if self.reduced and not timed:
                 return  # requests that wait for it get the same answer at any time
         # in the order of the earliest time of each step, which is usually the real order
         next_: list[tuple[int, int, Op | Clock]] = [
@@ -340,9 +344,23 @@ class Search:
             return None
         found = None
         for _, found in self._begin(at, config, op):
-            if not settled(config.state, found.state, op.id):
+            if not settled(config.state, found.state, op.id) or self._gets_another(at, found.state, op.id):
                 return None
         return found and found._replace(after=config.after, logged=config.logged)
+
+    def _gets_another(self, at: int, state: GroupState, number: int) -> bool:
+        """Whether the request waits for the log with an answer that is not that of the trace, or that would come too
+        long before it if the log were written now."""
+        waiting = [each.body for each in state.operations if each.id == number and each.body is not None]
+        return not all(self._agrees(number, body, self.events[at].at_ms) for body in waiting)
+
+    def _some_wait_long(self, at: int, config: Config) -> bool:
+        """Whether the log cannot be written yet because of a request that waits for it, or may have to: its answer
+        would come too long before that of the trace."""
+        now = self.events[at].at_ms
+        waiting = [each.id for each in config.state.operations if each.body is not None]
+        waiting += [number for number in config.under_way if isinstance(self.ops[number].body, _WAIT_FOR_THE_LOG)]
+        return any(self._too_early(number, now) for number in waiting)
 
     # ---- hidden steps -------------------------------------------------------------------------------------------
 
@@ -553,9 +571,13 @@ class Search:
         known = self.known.get(number)
         if known is None:
             return True
-        if self.seen_ms[number] > now + self.limits.slack_ms:
-            return False  # an answer given now would have arrived long before
+        if self._too_early(number, now):
+            return False
         return seen(self.ops[number].version, body) == known
+
+    def _too_early(self, number: int, now: int) -> bool:
+        """Whether an answer that is given now would have arrived long before that of the trace."""
+        return number in self.known and self.seen_ms[number] > now + self.limits.slack_ms
 
     def _probed(self, body: ResponseBody, result: Successor) -> None:
         answer = seen(self.ops[self.probe].version, body)

@@ -14,6 +14,10 @@ that ``Settles.may`` names:
 * *Answers of a group without a rebalance.* They re-arm the session timer of the sender, as they would at any other
   place; the bounds of its deadline reach as far as the answer.
 
+A request may also wait for the log before it is answered (F-RT-07). It is settled only if its waiting answer is that of
+the trace. Nor may the answer come much too early if the log were written at once: the search may need to write the log
+now, for another request, and would then have no place left for this one.
+
 Only a commit and a JoinGroup can also create a group. If the trace deletes the group, they may do so later, and are
 then not settled; nor are they if a check for expired offsets may delete it (O-EXP-20, D-26).
 

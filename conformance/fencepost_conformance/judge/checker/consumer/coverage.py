@@ -1,9 +1,9 @@
 """Whether all partitions are assigned once a group is stable.
 
 While every member is at the target's epoch with nothing to revoke, each heartbeat grants its member the free partitions
-of its target (M-REC-11, M-REC-12). Suppose that each member has sent a heartbeat and got an answer, and no member
-changed. Then a partition that no member holds is in no member's target. The assignors leave no partition unassigned, so
-such a group is refused (A-PROP-01). With equal subscriptions, the uniform assignor also assigns evenly (A-PROP-04).
+of its target (M-REC-11, M-REC-12). Suppose that a heartbeat of each member was accepted, and no member changed. Then a
+partition that no member holds is in no member's target. The assignors leave no partition unassigned, so such a group is
+refused (A-PROP-01). With equal subscriptions, the uniform assignor also assigns evenly (A-PROP-04).
 
 The check skips groups whose targets may be incomplete in Kafka: with members that subscribe to nothing or to a regex
 (M-TGT-06), with instance ids (M-HB-07), after a conversion (X-UP-15), or just after a change of topics.
@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from fencepost.protocol.consumer_messages import JOIN_EPOCH, ConsumerGroupHeartbeatRequest
+from fencepost.protocol.errors import ErrorCode
 
 from ..history import Op
 from .group import Knowledge
@@ -60,6 +61,8 @@ class Coverage:
         free_ms = self._since_ms + known.settings.group_consumer_assignment_interval_ms + known.limits.tolerance_ms
         if not rest or not isinstance(op.body, ConsumerGroupHeartbeatRequest) or op.sent_ms <= free_ms:
             return
+        if getattr(op.answer, "error_code", None) is not ErrorCode.NONE:
+            return  # a rejected heartbeat grants nothing
         self._heard.add(op.body.member_id)
         if self._heard >= {name for name, _, _ in rest}:
             self._whole(known, op, rest)
