@@ -56,6 +56,11 @@ def test_an_answer_may_come_long_after_its_request(profile: str, seed: int) -> N
     assert accepted(profile, GroupProtocol.CLASSIC, range(seed, seed + 1), copies=3) > 20
 
 
+def test_a_late_new_member_id_does_not_delay_the_rebalance() -> None:
+    """In some copy, a JoinGroup gets a member id after the rebalance during which it was sent."""
+    assert accepted("kafka-4.0", GroupProtocol.CLASSIC, range(604, 605), copies=3) > 100
+
+
 def test_a_rejected_heartbeat_grants_no_partitions() -> None:
     """A topic grows while the only member repeats its join, which Kafka 4.0 answers FENCED_MEMBER_EPOCH."""
     assert accepted("kafka-4.0", GroupProtocol.CONSUMER, range(261, 262), copies=3) > 80

@@ -13,7 +13,8 @@ The kind of a request depends on its answer in the trace, and on the present gro
   replaces them (C-JOIN-59).
 * SyncGroups of followers in the current generation, answered NONE: parked, or answered from the stored assignment.
 * Heartbeats answered NONE, or REBALANCE_IN_PROGRESS: they change only the session of the sender.
-* JoinGroups that get a member id: each adds another id.
+* JoinGroups that get a member id: each adds another id. A rebalance waits for each id, so one that is answered late may
+  have to be processed after the rebalance. So the search tries these in the order of their answers.
 
 This is not exact if a timer of one of the members fires between two requests of one kind. So a refused trace is
 searched once more in all orders, within ``Limits.second_look`` steps.
@@ -22,6 +23,7 @@ searched once more in all orders, within ``Limits.second_look`` steps.
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from typing import Final
 
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
@@ -37,6 +39,9 @@ from fencepost_model.classic.state import Assigned, Group, Replaced
 from fencepost_model.machines import COMPLETING, PREPARING, STABLE
 
 from .history import Answer, Op
+
+#: The kind of the JoinGroups that get a member id.
+NEW_ID: Final = "new id"
 
 
 def kind(op: Op, answer: Answer | None, group: Group | None, others: Sequence[Op], known: Container[int]) -> str | None:
@@ -60,7 +65,7 @@ def kind(op: Op, answer: Answer | None, group: Group | None, others: Sequence[Op
     if not isinstance(body, JoinGroupRequest) or (body.group_instance_id and _contested(op, body, group, others)):
         return None
     if error is ErrorCode.MEMBER_ID_REQUIRED:
-        return "new id"
+        return NEW_ID
     if group.state != PREPARING or group.leader is None or not isinstance(answer, JoinGroupResponse):
         return None
     if _beside_another(op, body, group, others):

@@ -35,7 +35,7 @@ deadline. It may fire once the earliest may have passed. The search cannot go be
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -67,7 +67,7 @@ from .foresight import Foresight
 from .history import NEVER, Answer, Event, History, Listing, Op
 from .ids import NewIds
 from .listings import expected as expected_listing
-from .order import changes_when_durable, kind, leads, replaced
+from .order import NEW_ID, changes_when_durable, kind, leads, replaced
 from .settled import Settles, idle_timers, settled
 
 #: The id of a request that the checker itself adds: a commit affects a member's session like a heartbeat.
@@ -301,8 +301,8 @@ class Search:
             if clock is not late and clock.earliest - self.limits.tolerance_ms <= event.at_ms
         ]
         kinds = self._kinds(ready, config.state.group)
-        tried: set[str] = set()  # of commuting requests only the oldest possible one is tried
-        for _, _, step in sorted(next_, key=lambda row: row[:2]):
+        tried: set[str] = set()  # of commuting requests only the first possible one is tried
+        for step in _new_ids_by_answer([row[2] for row in sorted(next_, key=lambda row: row[:2])], kinds):
             if not isinstance(step, Op):
                 yield from self._fire(at, config, step)
             elif kinds[step.id] not in tried:
@@ -594,6 +594,13 @@ class Search:
         )
         kept.sort()
         return tuple(kept)
+
+
+def _new_ids_by_answer(steps: Sequence[Op | Clock], kinds: Mapping[int, str]) -> list[Op | Clock]:
+    """The steps, with the JoinGroups that get a member id in the order of their answers (``order``)."""
+    joins = [step for step in steps if isinstance(step, Op) and kinds[step.id] == NEW_ID]
+    joins.sort(key=lambda op: op.answer_line, reverse=True)
+    return [joins.pop() if isinstance(step, Op) and kinds[step.id] == NEW_ID else step for step in steps]
 
 
 def _is_empty(group: Group | None) -> bool:
