@@ -20,7 +20,7 @@ traceVars == <<trace, at, heard, began>>
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* What the trace shows about choices that the protocol leaves open.       *)
+(* Choices that the protocol leaves open, as the trace shows them.         *)
 (***************************************************************************)
 \* A choice that the protocol leaves open (NOT-10): the trace shows the leader of the next
 \* generation in an answer, or in the SyncGroup that assigns.
@@ -70,13 +70,13 @@ Message(q) ==
 ErrorReply(api, q, error) == [api |-> api, to |-> q, error |-> error]
 LeaveReply(q, errors) == [api |-> "LeaveGroup", to |-> q, error |-> "NONE", errors |-> errors]
 
-\* What a member offered for a protocol; << >> if it does not support it.
+\* The metadata that a member offers for a protocol; << >> if it does not support it.
 Offered(metadata, protocol) ==
   LET rows == {i \in 1..Len(metadata) : metadata[i].name = protocol}
   IN IF rows = {} THEN << >> ELSE metadata[CHOOSE i \in rows : TRUE].metadata
 
-\* Before version 9, a static leader that returns is told another leader, so that it does not assign
-\* (C-STATIC-05).
+\* Before version 9, the answer to a static leader that returns names another leader, so that it
+\* does not assign (C-STATIC-05).
 JoinMatches(y, a) ==
   CASE a.error = "NONE" ->
          /\ y.memberId = a.memberId

@@ -36,8 +36,8 @@ from .text import Constants, Data, Inexpressible
 #: traces have hundreds of lines, and few states for each
 _HEAP_MB: Final = 2048
 #: the most time for one search of one trace, and for each further trace in it
-_SECONDS: Final = 120.0
-_MORE_SECONDS: Final = 10.0
+_SECONDS: Final = 300.0
+_MORE_SECONDS: Final = 30.0
 #: How many possible answers a refusal lists.
 _SHOWN: Final = 8
 
