@@ -134,6 +134,13 @@ class Broker:
             raise BrokerFault(f"{self.name} was not started")
         return self._folder / "broker.log"
 
+    @property
+    def data(self) -> Path:
+        """The folder with the logs of its partitions, while it runs."""
+        if self._store is None:
+            raise BrokerFault(f"{self.name} was not started")
+        return self._store / "data"
+
     def start(self) -> Self:
         """Format a fresh store and wait until the broker answers. Raises ``CannotRun`` without Java or jars."""
         libraries = jars.fetch(*broker_artifacts(self.version))
@@ -187,7 +194,7 @@ class Broker:
             "listeners": f"PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{controller_port}{secured}",
             "advertised.listeners": f"PLAINTEXT://{HOST}:{port}{secured}",
             "controller.quorum.voters": f"1@{HOST}:{controller_port}",
-            "log.dirs": str(self._store / "data"),
+            "log.dirs": str(self.data),
         }
         path = self._folder / "server.properties"
         path.write_text("".join(f"{name}={_property(value)}\n" for name, value in values.items()))

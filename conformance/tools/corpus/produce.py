@@ -81,7 +81,7 @@ def _clients(take: Take) -> dict[str, str]:
     return {"client": ", ".join(f"{name} {number}" for name, number in versions.items())}
 
 
-async def _play(take: Take, broker: Broker, java: Java | None, attempt: int, path: Path) -> None:
+async def play(take: Take, broker: Broker, java: Java | None, attempt: int, path: Path) -> None:
     """Play and record once, to a trace at ``path``. Raises Stuck."""
     group = take.name + f"-{attempt}" * bool(attempt)  # each attempt needs a new group
     until, ready = asyncio.Event(), asyncio.Queue[Address]()
@@ -133,7 +133,7 @@ async def _make(take: Take, broker: Broker, java: Java | None, folder: Path) -> 
         path = folder / f"{take.name}.jsonl.gz"
         part_of(path).unlink(missing_ok=True)
         try:
-            await _play(take, broker, java, attempt, path)
+            await play(take, broker, java, attempt, path)
         except Stuck as stuck:
             problem = f"attempt {attempt + 1}: {stuck}"
             path.unlink(missing_ok=True)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from fencepost_conformance.cli import main
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.judge.history.events import History, Kind
 from fencepost_conformance.judge.history.tell import tell
+from fencepost_conformance.show.history.page import history_page
 from fencepost_conformance.show.history.words import notices as about
+from fencepost_conformance.show.history.words import sentence
 from fencepost_conformance.traces.offsets_log.rows import LogRow, Notices
 from fencepost_conformance.traces.offsets_log.source import rows_from
 from fencepost_server.data.encoding import encode_batch
@@ -290,3 +293,27 @@ def test_events_of_one_group_are_limited_but_counted() -> None:
     assert (len(kept.events), kept.left_out, kept.back) == (101, 0, 100)
     none = tell(rows).groups[0]
     assert (len(none.events), none.left_out, none.back) == (0, 101, 100)
+
+
+def test_page_shows_owners_and_events_and_names_are_escaped() -> None:
+    rows = [row for row in written() if row.partition == 1]
+    name = next(each.group for each in tell(rows, keep_events=True).groups if each.strips)
+    history = tell([*rows, *rows_of([commit(1, group=name), commit(0, group=name)], BEGIN_MS, 10_000, 1)], name)
+    (group,) = history.groups
+    html = history_page(history, group, ["<script>"], "made by a test")
+    assert html.count("<title>") == 1 + len(group.strips) + sum(each.duration_ms is not None for each in group.events)
+    for event in group.events:
+        assert f'id="o{event.offset}"' in html
+        assert escape(sentence(event, history.names)) in html
+    assert "&lt;script&gt;" in html
+    everything = history_page(tell(rows), None, [], "made by a test")
+    assert all(escape(each.group) in everything for each in tell(rows).groups)
+
+
+def test_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_segments(tmp_path / "log", log(classic(1, "a"), commit(5)))
+    status, _, _ = told(capsys, "g", "--log", str(folder), "--html", str(tmp_path / "page.html"))
+    assert status == 0
+    assert "generation 1: a joined" in (tmp_path / "page.html").read_text()
+    status, _, err = told(capsys, "g", "--log", str(folder), "--html", str(tmp_path))
+    assert (status, err.count("\n")) == (2, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from ...common.nearest import unknown
 from ...judge.history.events import History
 from ...judge.history.tell import tell
 from ...show.console import Result, finish, progress
+from ...show.history.page import history_page
 from ...show.history.terminal import overview, story
 from ...show.history.words import notices as about
 from ...traces.offsets_log.rows import Notices
@@ -20,7 +22,7 @@ from ...traces.offsets_log.source import Source
 from ...traces.wire.settings import ACCESS_HELP
 
 
-def history(
+def history(  # noqa: PLR0917
     group: Annotated[str | None, typer.Argument(help="the group; without one, all groups are listed")] = None,
     log: Annotated[
         Path | None,
@@ -30,6 +32,9 @@ def history(
         str | None, typer.Option(metavar="HOST:PORT", help="a broker of a running cluster, which is only read")
     ] = None,
     client_config: Annotated[Path | None, typer.Option(metavar="FILE", help=ACCESS_HELP)] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="also write a page, with the owners of partitions over time")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Show what happened to a group: members, rebalances, partitions, commits, and rules that the log breaks."""
@@ -39,6 +44,9 @@ def history(
     unread = notices.lines()
     if group is not None:
         _require(group, found, source)
+    if html is not None:
+        words = f"fencepost {version('fencepost')}: fencepost history, from {log or bootstrap}"
+        html.write_text(history_page(found, found.groups[0] if group else None, unread, words), encoding="utf-8")
     shown = None
     if not as_json:
         shown = Group(*(overview(found, unread) if group is None else story(found, found.groups[0], unread)))
