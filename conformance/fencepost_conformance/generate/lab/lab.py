@@ -195,7 +195,8 @@ class Lab(Clockwork[TimerKey]):
 
         while not is_over():
             if not self._next(end):
-                raise ActionError(f"nothing happens within {_HORIZON_MS // 1_000} s; start a client")
+                what = "nothing" if action.do == "step" else "nothing but routine"
+                raise ActionError(f"{what} happens within {_HORIZON_MS // 1_000} s; act, or start a client")
 
     def _next(self, end: int) -> bool:
         found = self._turn(end)
