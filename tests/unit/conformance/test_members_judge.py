@@ -121,6 +121,24 @@ def test_a_changed_request_of_a_classic_member_is_found(
     assert {each.promise for each in found} == {promise}, found
 
 
+def test_a_member_that_left_by_a_new_connection_sends_no_more_heartbeats(tmp_path: Path) -> None:
+    """kafka-go leaves so, and waits before it joins again."""
+    lines = recording("alone-java")
+    leave = sent(lines, LEAVE)[-1]
+    member = leave["body"]["members"][0]["member_id"]
+    until_ms = lines[-1]["at_ms"] + 60_000
+
+    def late() -> list[str]:
+        found = breaches(trace_of(lines, tmp_path), heartbeats=True, until_ms=until_ms)
+        return [each.member for each in found if each.promise == "heartbeats"]
+
+    leave["connection"] = max(line.get("connection", 0) for line in lines) + 1
+    lines = [line for line in lines if line is leave or line.get("correlation_id") != leave["correlation_id"]]
+    assert member not in late()
+    lines.remove(leave)
+    assert member in late()
+
+
 def _member(lines: list[Line]) -> list[Line]:
     return [line for line in sent(lines, BEAT) if line["body"]["member_epoch"] > 0]
 

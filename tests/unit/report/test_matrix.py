@@ -114,12 +114,19 @@ def test_a_cell_names_the_verdicts_about_its_failures(tmp_path: Path) -> None:
         entry("client.close.3", verdict="allowed"),
     )
     failed = [case(f"client.{name}", "failed", "x") for name in ("close.1", "close.2", "close.3", "join.4", "join.5")]
-    of_row = row(tmp_path, CLIENT, *failed, case("client.close.4", "passed"), entries=entries)
+    others = case("client.close.4", "passed"), case("client.join.6", "not reached")
+    of_row = row(tmp_path, CLIENT, *failed, *others, entries=entries)
     lines = markdown([of_row]).splitlines()
     cells = "1; [1 not examined, 1 fault of the peer, 1 allowed](matrix.html#one-close)"
-    assert f"| one (Go) | v3 | 2023-11-14 | {cells} | 0; [2 fault of the peer](matrix.html#one-join) |" in lines
+    assert (
+        f"| one (Go) | v3 | 2023-11-14 | {cells} | 0; [2 fault of the peer, 1 not reached](matrix.html#one-join) |"
+        in lines
+    )
     about = lines[lines.index("### Failures of clients") + 4 :]
-    link, names = "[example.org/7](https://example.org/7)", "`client.close.1`, `client.join.4`, `client.join.5`"
+    link, names = (
+        "[example.org/7](https://example.org/7)",
+        "`client.close.1`, `client.join.4`, `client.join.5`, `client.join.6`",
+    )
     assert about[:3] == [
         f"| one (Go) | {names} | fault of the peer | It is wrong. | 4.4.0 | {link} |",
         "| one (Go) | `client.close.2` | not examined |  |  |  |",

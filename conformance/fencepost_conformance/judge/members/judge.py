@@ -139,9 +139,9 @@ class Reading:
         for row in body.members:
             key = body.group_id, row.member_id
             member = self.members.get(key)
+            self.contact.pop(key, None)  # also if it leaves by a new connection, as kafka-go
             if member is not None and line.connection in self.used.get(key, ()):  # else an administrator removes it
                 member.left = Since(line.at_ms, line.connection, "LeaveGroup")
-                self.contact.pop(key, None)
 
     def _beat(self, number: int, line: SentLine, body: ConsumerGroupHeartbeatRequest) -> Iterator[Breach]:
         key = body.group_id, body.member_id

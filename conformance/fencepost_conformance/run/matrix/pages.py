@@ -9,13 +9,13 @@ from html import escape
 from typing import Any, Final
 
 from ...show.report.page import page
-from .results import NOT_SUPPORTED, PASSED, Row, columns
+from .results import NOT_REACHED, NOT_SUPPORTED, PASSED, Row, columns
 from .verdicts import KINDS, NOT_EXAMINED, Entry, entry_for
 
 PAGE: Final = "matrix.html"
 _TITLES: Final = {"broker": "Brokers", "client": "Clients"}
 #: What a cell names, beside the cases that passed.
-_NAMED: Final = (NOT_EXAMINED, *KINDS.values(), "known fault", NOT_SUPPORTED)
+_NAMED: Final = (NOT_EXAMINED, *KINDS.values(), NOT_REACHED, "known fault", NOT_SUPPORTED)
 _INTRODUCTION: Final = """\
 `make matrix` plays the named cases on each broker and with each client that is installed, and writes this page. A cell
 has the number of cases that passed, and the number of the others. A cell with failures links to the shortest exchange
@@ -27,6 +27,7 @@ that failed.
 | allowed | the peer differs from Apache Kafka in a way that the protocol allows |
 | unknown | the failure was examined, and its cause was not found |
 | not examined | nobody has looked at this failure |
+| not reached | an earlier step did not succeed; the list of failures below says why |
 | known fault | a fault of Apache Kafka itself, which [findings.md](findings.md) lists |
 | not supported | the peer lacks what the case needs |
 

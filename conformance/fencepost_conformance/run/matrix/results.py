@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from .subjects import Subject
-from .verdicts import ODD, Entry, kind_of, stale
+from .verdicts import NOT_EXAMINED, ODD, Entry, kind_of, stale
 
 #: the file of a row's results, in its folder
 RESULTS: Final = "cases.json"
-PASSED, NOT_SUPPORTED = "passed", "not supported"
+PASSED, NOT_SUPPORTED, NOT_REACHED = "passed", "not supported", "not reached"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +30,13 @@ class Row:
     entries: tuple[Entry, ...] = ()
 
     def families(self) -> dict[str, Counter[str]]:
-        """The endings in each family; a failure counts by its verdict, such as ``fault of the peer``."""
+        """The endings in each family; a failure counts by its verdict, such as ``fault of the peer``. A case that was
+        not reached counts as such, if it has a verdict."""
         found: dict[str, Counter[str]] = {}
         for each in self.cases:
             ending = self.verdict(each) if each["ending"] in ODD else each["ending"]
+            if each["ending"] == NOT_REACHED and ending != NOT_EXAMINED:
+                ending = NOT_REACHED
             found.setdefault(family(each["case"]), Counter())[ending] += 1
         return found
 
