@@ -26,7 +26,7 @@ that failed.
 | fault of the peer | the broker or client is wrong: see [what counts as a fault](peers.md#what-counts-as-a-fault) |
 | allowed | the peer differs from Apache Kafka in a way that the protocol allows |
 | unknown | the failure was examined, and its cause was not found |
-| not examined | nobody has looked at this failure |
+| not examined | the failure has no verdict |
 | not reached | an earlier step did not succeed; the list of failures below says why |
 | known fault | a fault of Apache Kafka itself, which [findings.md](findings.md) lists |
 | not supported | the peer lacks what the case needs |
