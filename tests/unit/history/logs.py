@@ -47,7 +47,7 @@ def rows_of(records: Iterable[Record], at_ms: int, base: int, partition: int = 0
 
 def play(seed: int, protocol: GroupProtocol, steps: int = 120, profile: Profile = INTENDED) -> Iterator[Played]:
     """Play a random trace on the core; yield its log at each load and at the end. A failed append is not in the log."""
-    trace = generate(seed, profile, steps, protocol)
+    trace = generate(seed, profile, steps, protocol, offsets=0.3)
     state = coordinator.initial_state(trace.settings, profile, functions=KafkaFunctions())
     ids = JavaOrder(MemberIds())
     choices = WithoutHyphens(ids) if profile.draws_no_hyphens else ids
