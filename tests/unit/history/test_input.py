@@ -1,4 +1,4 @@
-"""The records come from log segments or a dump; what cannot be read is told, and the rest is shown."""
+"""The records come from log segments or a dump; the report names those that cannot be read, and shows the rest."""
 
 from __future__ import annotations
 
@@ -117,12 +117,12 @@ def test_commits_that_go_back_and_pauses_are_measured() -> None:
     assert (row.commits, row.back, row.furthest, row.pause_ms, row.offset) == (4, 2, 6, 1_000, 19)
 
 
-def test_clock_that_runs_back_is_told() -> None:
+def test_clock_that_runs_back_is_reported() -> None:
     _, _, said = only(log(commit(1), commit(2), commit(3), step_ms=-60_000))
     assert "the clock ran back 2 times, by up to 2.0 min" in said
 
 
-def test_compacted_log_is_told() -> None:
+def test_compacted_log_is_reported() -> None:
     rows = log(*[commit(place) for place in range(10)])
     _, _, said = only([row for row in rows if row.offset not in (0, 1, 4, 5, 7)])
     assert "the log begins at offset 2" in said
@@ -219,7 +219,7 @@ def test_damaged_segment(tmp_path: Path, damage: Callable[[bytes], bytes], said:
 
 
 def test_compressed_batch(tmp_path: Path) -> None:
-    """gzip is read; a codec that cannot be read is told."""
+    """gzip is read; the report names a codec that cannot be read."""
     import crc32c  # noqa: PLC0415
 
     rows = log(commit(1), commit(2))
@@ -250,7 +250,7 @@ def test_broken_line_of_a_dump(tmp_path: Path, line: str, capsys: pytest.Capture
     assert f"{tmp_path / 'dump'}:2: not a record of fencepost decode" in shown["notices"][0]
 
 
-def test_what_cannot_be_read_at_all_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unreadable_sources_give_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text").write_text("no dump")
     folder = write_segments(tmp_path / "log", log(commit(1, group="orders")))
     for words, said in (

@@ -1,4 +1,4 @@
-"""What happened to a group, and its summary: the results of ``tell``."""
+"""The events of a group and its summary: the results of ``tell``."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class GroupHistory:
 
 @dataclass(slots=True)
 class LogFacts:
-    """What a partition of the topic is like. ``first``: its first offset; ``missing``: offsets without a record after
+    """The state of a partition of the topic. ``first``: its first offset; ``missing``: offsets without a record after
     it, in ``gaps``; ``last_gap``: the offset after the last one. ``backwards``: timestamps below the one before,
     ``furthest_ms`` at most. ``unknown``: records by a reason why they are not part of the history."""
 
