@@ -3,7 +3,7 @@
 spark-submit --master yarn submit.py conform --engine spark --rows hdfs://… --traces 1000000
 """
 
-from .cli import main
+from fencepost_conformance.cli import main
 
 if __name__ == "__main__":
     main()

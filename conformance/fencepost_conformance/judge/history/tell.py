@@ -155,6 +155,8 @@ class Telling:
             case GroupMetadataKey(), None:
                 if life.protocol != OFFSETS_ONLY:
                     life.removed = life.protocol
+                else:  # perhaps a classic group in its first rebalance, of which there is no record, is converted
+                    life.converted = True
             case GroupMetadataKey(), GroupMetadataValue():
                 if life.protocol == CONSUMER:
                     life.breach(
