@@ -161,11 +161,6 @@ def test_the_model_follows_the_core_with_each_switch() -> None:
         (GroupProtocol.CLASSIC, 71_003, "fault_deletion_waits_twice"),
         # a static member joins again with its own id: without M-FENCE-07 its epoch is checked (V-32)
         (GroupProtocol.CONSUMER, 71_005, "old_known_member_at_zero_fenced"),
-        # the JoinGroup that began a group times out: the switches of timeouts decide, and not that of parked requests
-        (GroupProtocol.CLASSIC, 71_008, "fault_parked_fail_early"),
-        (GroupProtocol.CLASSIC, 71_008, "fault_timeout_undoes_memory"),
-        # the group has no protocol yet, so it is not converted, and its members keep waiting (X-UP-07)
-        (GroupProtocol.MIXED, 71_009, "fault_upgrade_answers_before_checks"),
     ],
 )
 def test_the_model_follows_the_core_where_it_once_did_not(protocol: GroupProtocol, seed: int, switch: str) -> None:

@@ -175,10 +175,10 @@ class Work(OpenGroups):
         if isinstance(operation.request, JoinGroupRequest | SyncGroupRequest):
             if operation.answered:
                 return
-            if callback is None and self.variant.classic.group_answers_parked:
+            if self.variant.classic.group_answers_parked and (
+                callback is None or (timed_out and isinstance(callback, Created))
+            ):
                 return
-            if timed_out and isinstance(callback, Created) and self.variant.classic.memory_follows_log:
-                return  # its record may still be replicated
             self.rules.append("C-JOIN-70")  # F-RT-13
             self.mark_answered(draft, operation.id)
         self.rules.append("F-RT-10")

@@ -29,7 +29,7 @@ from ..classic.slots import CommittedView, GroupSlot, Written
 from ..classic.state import JOIN_TIMER, SYNC_TIMER, Group, Operation, Timer
 from ..classic.work import Work
 from ..machines import EMPTY
-from ..mixed.upgrade import answer_parked_requests, check_protocol, may_upgrade, upgrade
+from ..mixed.upgrade import answer_parked_requests, may_upgrade, upgrade
 from .derive import group_topics
 from .group_step import Environment, GroupStep, StepContext
 from .handle import answer_heartbeat, run_step
@@ -123,7 +123,6 @@ class ConsumerGroups:
         """Convert the classic group, then let the member join (X-UP-01…11)."""
         checks_first = self.work.variant.mixed.upgrade_checks_first
         try:
-            check_protocol(step, draft)
             if not checks_first:
                 answer_parked_requests(draft)
             upgrade(step, draft)

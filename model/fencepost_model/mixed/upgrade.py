@@ -28,18 +28,13 @@ def may_upgrade(t: GroupStep, d: Draft) -> bool:
     )
 
 
-def check_protocol(t: GroupStep, d: Draft) -> None:
-    """Check that each member offers the protocol by which its subscription is read: in its first rebalance a group has
-    none (X-UP-07). Raises Refused."""
-    if t.variant.mixed.upgrade_needs_protocol and not all(_offers(d, each) for each in d.members.values()):
-        raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "X-UP-07")
-
-
 def upgrade(t: GroupStep, d: Draft) -> None:
     """Convert the group on a fresh turn, whose group is then the converted one (X-UP-02…08). Raises Refused.
 
     The caller answers the parked requests, once the whole request has succeeded (X-UP-03).
     """
+    if t.variant.mixed.upgrade_needs_protocol and not all(_offers(d, each) for each in d.members.values()):
+        raise Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "X-UP-07")
     converted: list[Converted] = []
     # not the exceptions: one raised from here would keep this frame alive
     errors: dict[str, tuple[ErrorCode, str]] = {}
