@@ -69,9 +69,14 @@ NOT_MODELLED = {
     "draws_no_hyphens",
 }
 #: They name switches: the tables, and the configurations of closed systems and promises that hold without a bug.
-NAME_SWITCHES = {"classic/scala.py", "system/mixed/config.py", "consumer/invariants.py"}
-#: a promise names the switch of the fault of Kafka that breaks it
-NAME_SWITCHES |= {"promises/classic_groups.py", "promises/consumer_groups.py"}
+NAME_SWITCHES = {
+    "classic/scala.py",
+    "system/mixed/config.py",
+    "consumer/invariants.py",
+    # a promise names the switch of the fault of Kafka that breaks it
+    "promises/classic_groups.py",
+    "promises/consumer_groups.py",
+}
 
 
 def undeclared(*tables: Differences) -> str:

@@ -56,7 +56,7 @@ class _Produced(TypedDict, total=False):
 
 @dataclass(slots=True)
 class _Row:
-    """What a request has for a partition. As in Kafka, the last batch counts if there are several. If the records of a
+    """A request's batch for a partition. As in Kafka, the last batch counts if there are several. If the records of a
     row are not one batch, that is the answer about the partition, and the batch of another row is still appended."""
 
     batch: Batch | None = None

@@ -1,7 +1,7 @@
 """The topic ``__consumer_offsets`` as clients read it: the records of the coordinators, as the batches that Kafka has.
 
 The store of the coordinators keeps the records. The topic exists from the first request that names it: then it is
-filled from the store, and follows the steps of the coordinators. So a server whose topic nobody reads pays nothing.
+filled from the store, and follows the steps of the coordinators. So a server whose topic has no reader pays nothing.
 
 A partition ends at the offset of its coordinator's log. The store may have compacted the log, so the first offset can
 be above 0. Records from the store have the time in their value, or none; followed ones have the time of their step.

@@ -39,7 +39,7 @@ LinkIn_contra = TypeVar("LinkIn_contra", bound=Link, contravariant=True)
 
 
 class Answers(Protocol[LinkIn_contra]):
-    """What answers frames: the dispatch of the server, or another broker."""
+    """The part that answers frames: the dispatch of the server, or another broker."""
 
     async def __call__(self, connection: LinkIn_contra, frame: bytes) -> bytes | None:
         """Return the answer; None if there is none."""

@@ -46,7 +46,7 @@ class _Pair:
 
 class Network:
     """A proxy that listens at ``at`` and forwards frames to ``to``, or bytes if it is ``opaque``. Once it is ``calm``,
-    it loses and stalls nothing, and what is stalled goes on at once: a stall may outlast the time in which a schedule
+    it loses and stalls nothing, and delivers stalled frames at once: a stall may outlast the time in which a schedule
     must come to rest."""
 
     def __init__(

@@ -121,7 +121,7 @@ class Relay:
 
 
 def _imitated(fault: Fault) -> Iterator[Fault]:
-    """Return the faults that imitate this one in front of a broker that cannot be told to move a coordinator."""
+    """Return the faults that imitate this one in front of a broker that cannot move a coordinator on request."""
     if fault.do != "move":
         yield fault
         return

@@ -14,7 +14,7 @@ from .verdicts import KINDS, NOT_EXAMINED, Entry, entry_for
 
 PAGE: Final = "matrix.html"
 _TITLES: Final = {"broker": "Brokers", "client": "Clients"}
-#: What a cell names, beside the cases that passed.
+#: The text of a cell, beside the cases that passed.
 _NAMED: Final = (NOT_EXAMINED, *KINDS.values(), NOT_REACHED, "known fault", NOT_SUPPORTED)
 _INTRODUCTION: Final = """\
 `make matrix` plays the named cases on each broker and with each client that is installed, and writes this page. A cell

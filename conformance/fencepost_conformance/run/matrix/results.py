@@ -41,7 +41,7 @@ class Row:
         return found
 
     def verdict(self, case: Mapping[str, Any]) -> str:
-        """What a failure is, in words."""
+        """The kind of a failure, in words."""
         return kind_of(self.entries, case)
 
     def odd(self, of: str | None = None) -> list[Mapping[str, Any]]:

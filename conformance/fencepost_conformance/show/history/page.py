@@ -9,7 +9,7 @@ from ...judge.history.events import UNKNOWN_MS, CommitRow, Event, GroupHistory, 
 from ..report.page import page
 from ..report.palette import COLOURS, swatch
 from .terminal import broken
-from .words import lasting, named, notices, sentence, time_of
+from .words import COLUMNS, lasting, named, notices, sentence, time_of
 
 _NAMES, _WIDTH, _ROW, _BAR = 230, 900, 18, 13
 _TICKS = 6
@@ -43,19 +43,7 @@ def _overview(history: History) -> str:
         )
         for each in history.groups
     )  # fmt: skip
-    heads = (
-        "group",
-        "protocol",
-        "state",
-        "members",
-        "rebalances",
-        "an hour",
-        "in rebalance",
-        "commits",
-        "went back",
-        "rules broken",
-    )
-    return _table(heads, rows, texts=3)
+    return _table(COLUMNS, rows, texts=3)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int) -> str:

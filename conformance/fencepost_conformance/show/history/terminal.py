@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ...judge.history.events import GroupHistory, History, Kind
 from ..listing import Listing
-from .words import lasting, named, notices, sentence, time_of
+from .words import COLUMNS, lasting, named, notices, sentence, time_of
 
 #: groups that are listed; of the rest only the number
 _LISTED = 50
@@ -25,19 +25,7 @@ _STYLES = {
 
 def overview(history: History, unread: Sequence[str]) -> Iterator[RenderableType]:
     """Yield all groups as a table, worst first, and what could not be read."""
-    columns = (
-        "group",
-        "protocol",
-        "state",
-        "members",
-        "rebalances",
-        "an hour",
-        "in rebalance",
-        "commits",
-        "went back",
-        "rules broken",
-    )
-    listing = Listing(columns, title="Groups, worst first", numbers=frozenset(columns[3:]))
+    listing = Listing(COLUMNS, title="Groups, worst first", numbers=frozenset(COLUMNS[3:]))
     span = history.span_ms
     for each in history.groups[:_LISTED]:
         listing.add(

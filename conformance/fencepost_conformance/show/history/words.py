@@ -10,6 +10,19 @@ from ...traces.offsets_log.dump import iso
 
 #: partitions of one move that are listed; of the rest only the number
 _LISTED = 12
+#: of the table of all groups; three columns of text, then numbers
+COLUMNS = (
+    "group",
+    "protocol",
+    "state",
+    "members",
+    "rebalances",
+    "an hour",
+    "in rebalance",
+    "commits",
+    "went back",
+    "rules broken",
+)
 
 
 def time_of(at_ms: int) -> str:

@@ -1,6 +1,6 @@
 """Log segments of a broker: the files ``NNNNNNNNNNNNNNNNNNNN.log`` of one or more partitions of the offsets topic.
 
-A segment is read batch by batch, so that memory does not depend on its size. What cannot be read is noted, and the
+A segment is read batch by batch, so that memory does not depend on its size. Unreadable parts are noted, and the
 rest of the partition is read.
 """
 
