@@ -5,6 +5,7 @@ The core's reports of rebalances and its views come from its memory, the history
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 
 import pytest
@@ -20,8 +21,8 @@ from fencepost_conformance.run.seeds import seed_line, seed_of_run
 
 from .logs import Played, play
 
-#: traces of each protocol in a part; the first part has fixed seeds, the others seeds of this run. In about one of 400
-#: new traces the history has one start or end of a rebalance more than the core (docs/history.md).
+#: traces of each protocol in a part; the first part has fixed seeds, the others seeds of this run. In about one of 900
+#: new traces the two differ, mostly after a load of a log that lacks records (docs/history.md).
 TRACES = 12
 PARTS = [0, *(pytest.param(part, marks=pytest.mark.all) for part in range(1, 20))]
 
@@ -129,12 +130,10 @@ def differs_in_offsets(played: Played, history: History) -> list[object]:
     return [] if theirs == ours else [theirs, ours]
 
 
-@pytest.mark.parametrize("part", PARTS)
-@pytest.mark.parametrize("protocol", list(GroupProtocol))
-def test_history_tells_what_the_core_did(protocol: GroupProtocol, part: int) -> None:
+def differs(seeds: Iterable[int], protocol: GroupProtocol) -> list[object]:
+    """Return where the core and the histories of these traces differ."""
     wrong: list[object] = []
-    drawn = seed_of_run()
-    for seed in seeds_of(part, drawn):
+    for seed in seeds:
         for played, history in told(seed, protocol):
             groups = {each.group: each for each in history.groups}
             for name in played.state.groups:
@@ -143,7 +142,19 @@ def test_history_tells_what_the_core_did(protocol: GroupProtocol, part: int) -> 
                     wrong += differs_as_consumer(played, name, group)
                 wrong += differs_as_classic(played, name, group)
             wrong += differs_in_offsets(played, history)
-    assert wrong == [], seed_line(drawn)
+    return wrong
+
+
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("protocol", list(GroupProtocol))
+def test_history_tells_what_the_core_did(protocol: GroupProtocol, part: int) -> None:
+    drawn = seed_of_run()
+    assert differs(seeds_of(part, drawn), protocol) == [], seed_line(drawn)
+
+
+def test_a_conversion_begins_no_rebalance() -> None:
+    """A group in its first rebalance, which has no record yet, and two empty ones become consumer groups."""
+    assert differs((5_000_114, 5_000_265, 1_812_722_550), GroupProtocol.MIXED) == []
 
 
 @pytest.mark.parametrize("protocol", list(GroupProtocol))

@@ -114,7 +114,9 @@ def group_epoch(life: Life, value: ConsumerGroupMetadataValue, at_ms: int, offse
         life.converted = False
         upgraded = any(life.members[each].classic for each in life.arrived if each in life.members)
         _arrive(life, at_ms, offset)
-        if upgraded:  # the records of the members and this one repeat the generation of the classic group
+        # the records of the members and this one repeat the generation of the classic group; if it is empty, this one
+        # alone does, and says where the count starts (M-VAL-22)
+        if upgraded or not life.members:
             return
     if before is not None and epoch < before:
         life.breach(at_ms, offset, "INV-KIP-04", f"group epoch {epoch} follows group epoch {before}")
