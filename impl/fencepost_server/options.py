@@ -8,6 +8,8 @@ from typing import Final
 #: Kafka's default ``socket.request.max.bytes``.
 MAX_FRAME_BYTES: Final = 100 * 1024 * 1024
 MIB: Final = 1024 * 1024
+#: groups with their own label in /metrics
+LABELLED_GROUPS: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import base64
 import logging
 import signal
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Final
 from uuid import uuid4
 
 from fencepost.aio import GroupBroker, RandomChoices
+from fencepost.aio.engine import Watcher
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.choices import Functions
 from fencepost.protocol.profile import Profile
@@ -30,11 +31,12 @@ from fencepost_server.groups import Away, Groups
 from fencepost_server.net.connection import Answer
 from fencepost_server.net.port import Port
 from fencepost_server.node import Node
+from fencepost_server.observe.groups import CommitWatcher, GroupCounts
 from fencepost_server.observe.http import StatusPort
 from fencepost_server.observe.metrics import Metrics
 from fencepost_server.observe.rebalances import Rebalances
 from fencepost_server.observe.status import pages
-from fencepost_server.options import Address, Options
+from fencepost_server.options import LABELLED_GROUPS, Address, Options
 from fencepost_server.restore import restore
 from fencepost_server.security.acl import Acl
 from fencepost_server.security.sasl import Users
@@ -64,13 +66,13 @@ class KafkaChoices(RandomChoices):
 
 @asynccontextmanager
 async def hosted(
-    setup: Setup, store: Store, functions: Functions, rebalances: Rebalances | None = None
+    setup: Setup, store: Store, functions: Functions, watchers: Iterable[Watcher] = ()
 ) -> AsyncIterator[GroupBroker]:
-    """Run the coordinators of a server. ``rebalances`` watches all their steps, loads included."""
+    """Run the coordinators of a server. The ``watchers`` see all their steps, loads included."""
     choices = KafkaChoices(hyphens=not setup.profile.draws_no_hyphens)
     groups = GroupBroker(store, setup.settings, setup.profile, choices=choices, functions=functions)
-    if rebalances is not None:
-        groups.watch(rebalances.watch)
+    for each in watchers:
+        groups.watch(each)
     async with groups:
         yield groups
 
@@ -92,6 +94,7 @@ class Setup:
         users: the users that may log in; None: clients need no login.
         acl: the access rights.
         status: the address of the status port; None: no status port.
+        metric_groups: how many groups get their own label in /metrics; the others are summed.
         faults: the faults to inject.
         port: an open port to accept connections from, instead of listening on ``options.listen``.
     """
@@ -108,6 +111,7 @@ class Setup:
     users: Users | None = None
     acl: Acl = field(default_factory=Acl)
     status: Address | None = None
+    metric_groups: int = LABELLED_GROUPS
     faults: Plan | None = None
     port: Port | None = None
 
@@ -141,7 +145,7 @@ async def serve(setup: Setup, ready: Callable[[Ready], None], until: asyncio.Eve
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, stop.set)
     metrics = Metrics()
-    rebalances = Rebalances()
+    rebalances = Rebalances(GroupCounts(setup.metric_groups))
     async with AsyncExitStack() as stack:
         store = opened(setup)
         partitions = await store.open()
@@ -208,7 +212,10 @@ class Run:
             await server.stop()
 
     async def _hosted(self, store: Store) -> GroupBroker:
-        return await self.stack.enter_async_context(hosted(self.setup, store, KafkaFunctions(), self.rebalances))
+        watchers: list[Watcher] = [self.rebalances.watch]
+        if self.setup.status is not None:
+            watchers.append(CommitWatcher(self.rebalances.groups).watch)
+        return await self.stack.enter_async_context(hosted(self.setup, store, KafkaFunctions(), watchers))
 
     def _node(self, groups: Groups, leader_epoch: int = 0) -> Node:
         setup = self.setup

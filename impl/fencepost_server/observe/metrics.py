@@ -49,17 +49,21 @@ class Metrics:
 
 
 def gauges(values: Mapping[str, tuple[str, float]]) -> Iterable[str]:
-    """Yield the lines of single numbers, given by name with their help; names that end in ``_total`` are counters."""
+    """Yield the lines of single numbers, given by name with their help."""
     for name, (words, value) in values.items():
-        yield from _head(name, "counter" if name.endswith("_total") else "gauge", words)
-        yield _line(name, {}, value)
+        yield from family(name, words, [({}, value)])
 
 
 def by_label(name: str, words: str, label: str, values: Mapping[str, float]) -> Iterable[str]:
     """Yield the lines of a number with a value for each value of a label."""
-    yield from _head(name, "gauge", words)
-    for each, value in sorted(values.items()):
-        yield _line(name, {label: each}, value)
+    yield from family(name, words, [({label: each}, value) for each, value in sorted(values.items())])
+
+
+def family(name: str, words: str, rows: Iterable[tuple[Mapping[str, str], float]]) -> Iterable[str]:
+    """Yield the lines of a number, with a value for each row of labels. A name that ends in ``_total`` is a counter."""
+    yield from _head(name, "counter" if name.endswith("_total") else "gauge", words)
+    for labels, value in rows:
+        yield _line(name, labels, value)
 
 
 def _head(name: str, kind: str, words: str) -> Iterable[str]:

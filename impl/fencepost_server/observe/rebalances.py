@@ -1,4 +1,5 @@
-"""The last rebalances with their causes, as the coordinators report them. Each start and end is also a log line."""
+"""The last rebalances with their causes, as the coordinators report them. Each start and end is also a log line, and
+is counted for its group."""
 
 from __future__ import annotations
 
@@ -14,9 +15,11 @@ from fencepost.protocol.rebalances import (
     GenerationBegan,
     GroupType,
     RebalanceEnded,
+    RebalanceReason,
     RebalanceReport,
     RebalanceStarted,
 )
+from fencepost_server.observe.groups import GroupCounts
 from fencepost_server.observe.logs import iso, one_line
 
 _log = logging.getLogger(__name__)
@@ -29,6 +32,16 @@ UNDER_WAY: Final = "under way"
 SUPERSEDED: Final = "superseded"
 UNDONE: Final = "undone"
 UNLOADED: Final = "unloaded"
+
+#: the reasons for which the coordinator itself removes the members of the cause
+_EVICTS: Final = frozenset(
+    {
+        RebalanceReason.SESSION_EXPIRED,
+        RebalanceReason.REBALANCE_TIMEOUT,
+        RebalanceReason.JOIN_TIMEOUT,
+        RebalanceReason.SYNC_TIMEOUT,
+    }
+)
 
 
 @dataclass(slots=True)
@@ -76,9 +89,10 @@ class Rebalance:
 
 
 class Rebalances:
-    """The last rebalances (``last``), and the number of all since the start (``count``)."""
+    """The last rebalances (``last``), and the number of all since the start (``count``); ``groups`` counts by group."""
 
-    def __init__(self) -> None:
+    def __init__(self, groups: GroupCounts | None = None) -> None:
+        self.groups = GroupCounts() if groups is None else groups
         self.last: deque[Rebalance] = deque(maxlen=KEPT)
         self.count = 0
         self._open: dict[str, tuple[int, Rebalance]] = {}  #: under way, by group, each with its partition
@@ -98,6 +112,7 @@ class Rebalances:
             case RebalanceStarted():
                 self._start(place, report, at_ms)
             case GenerationBegan(group_id=name):
+                self.groups.evict(name, len(report.removed))
                 if name in self._open:
                     seen = self._open[name][1]
                     seen.leader, seen.members = report.leader, report.members
@@ -120,6 +135,8 @@ class Rebalances:
             report.converted,
         )
         self.count += 1
+        self.groups.rebalance(report.group_id, seen.reason)
+        self.groups.evict(report.group_id, len(report.cause.members) if report.cause.reason in _EVICTS else 0)
         self.last.append(seen)
         self._open[report.group_id] = place, seen
         _log.info("%s", one_line(str(seen)))
@@ -130,7 +147,12 @@ class Rebalances:
         _, seen = self._open.pop(name, (0, None))
         if seen is not None:
             seen.state, seen.duration_ms = state, at_ms - seen.at_ms
+            self.groups.spend(name, seen.duration_ms)
             _log.info("%s", one_line(str(seen)))
+
+    def under_way(self, now_ms: int) -> dict[str, int]:
+        """Return how long each rebalance under way lasts, in ms, by group."""
+        return {name: max(now_ms - seen.at_ms, 0) for name, (_, seen) in self._open.items()}
 
     def rows(self) -> Iterable[Rebalance]:
         """Return the remembered rebalances, newest first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TypedDict
 
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
@@ -92,6 +93,19 @@ async def groups(node: Node) -> list[GroupRow]:
         }
         for row in shown
     ]
+
+
+async def numbers(node: Node) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the number of members of each group, and the lag of each group that has committed offsets."""
+    listed = await node.groups.request(ListGroupsRequest())
+    names = tuple(row.group_id for row in listed.groups) if isinstance(listed, ListGroupsResponse) else ()
+    members, lag = dict.fromkeys(names, 0), dict[str, int]()
+    for first in range(0, len(names), MOST_GROUPS):
+        some = names[first : first + MOST_GROUPS]
+        members |= {name: len(each["members"]) for name, each in (await _members(node, some)).items()}
+        lag |= {name: sum(row["lag"] for row in rows) for name, rows in (await _lags(node, some)).items()}
+        await asyncio.sleep(0)  # requests of clients come first
+    return members, lag
 
 
 async def states(node: Node) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Final
@@ -43,6 +44,7 @@ def _metrics(server: Server, metrics: Metrics, rebalances: Rebalances) -> Page:
                 }
             ),
             *by_label("fencepost_groups", "Groups, by state.", "state", await state.states(node)),
+            *rebalances.groups.lines(*await state.numbers(node), rebalances.under_way(time.time_ns() // 1_000_000)),
         ]
         return CONTENT_TYPE, "\n".join(lines) + "\n"
 

@@ -18,14 +18,14 @@ from fencepost.protocol.profiles import PROFILES
 from fencepost.protocol.settings import BadSettings, Settings
 from fencepost_server.net.port import open_port
 from fencepost_server.observe.logs import FORMATS, configure
-from fencepost_server.options import MAX_FRAME_BYTES, MIB, Address, Limits, Options
+from fencepost_server.options import LABELLED_GROUPS, MAX_FRAME_BYTES, MIB, Address, Limits, Options
 from fencepost_server.security.sasl import MECHANISMS
 
 from ...common.addresses import parse_address
 from ...common.errors import CannotRun
 from ...common.nearest import unknown
 from ...show.console import Result, finish
-from ...traces.wire.settings import OPTION_HELP, changed, given
+from ...traces.wire.settings import METRIC_GROUPS_HELP, OPTION_HELP, changed, given
 
 #: The garbage collector looks at new objects after this many. A coordinator's data has no cycles, and grows with the
 #: stored offsets: scanning it all the time took a fifth of the time of a commit.
@@ -76,6 +76,7 @@ def serve(  # noqa: PLR0917
     status: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="address for /metrics and a page of groups")
     ] = None,
+    metric_groups: Annotated[int, typer.Option(min=0, help=METRIC_GROUPS_HELP)] = LABELLED_GROUPS,
     tls_cert: Annotated[Path | None, typer.Option(help="certificate in PEM; clients must then use TLS")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="its key in PEM, if that is in a separate file")] = None,
     tls_client_ca: Annotated[
@@ -163,6 +164,7 @@ def serve(  # noqa: PLR0917
             users=None if users is None else serving.users_of(users, sasl),
             acl=serving.acl_of(acl, superuser or []),
             status=None if status is None else _address(status, "--status"),
+            metric_groups=metric_groups,
             faults=None if faults is None else serving.plan_of(faults),
             port=port,
         )

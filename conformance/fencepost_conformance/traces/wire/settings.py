@@ -33,7 +33,8 @@ OF_OFFSETS = frozenset({"offsets_retention_ms", "offsets_retention_check_interva
 OPTION_HELP = "NAME=VALUE: the value of a broker setting, by Kafka's name; may be repeated"
 
 
-#: here, because a command line that needs no connection shows it too
+#: help texts that are here, because a command line that needs no connection shows them too
+METRIC_GROUPS_HELP = "how many groups get their own label in /metrics; the others are summed"
 ACCESS_HELP = "properties as Kafka's clients take them: security.protocol, sasl.…, ssl.… (PEM)"
 
 
