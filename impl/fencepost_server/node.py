@@ -27,6 +27,7 @@ from fencepost_server.security.acl import Acl
 from fencepost_server.security.sasl import Users
 from fencepost_server.security.session import Session
 from fencepost_server.transactions.coordinator import COORDINATOR_EPOCH, Transactions
+from fencepost_server.transactions.offset_producers import OffsetProducers
 from fencepost_server.transactions.state import Transaction
 
 _log = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ class Node:
         self.fetch_sessions = FetchSessions()
         self._budget = Budget(options.limits.cached_bytes)
         self.transactions = Transactions(store, self._mark, wall_clock_ms)
+        self.offset_producers = OffsetProducers()
         self.group_configs: dict[str, dict[str, str]] = {}
         self.announced: list[dict[str, int]] = []
         self.address: Address = options.listen
@@ -245,9 +247,12 @@ class Node:
             committed=committed,
             transaction_version=known.version,
         )
-        for answer in await asyncio.gather(*[self.groups.mark(place, body) for place in sorted(known.offsets)]):
+        places = sorted(known.offsets)
+        answers = await asyncio.gather(*[self.groups.mark(place, body) for place in places])
+        for place, answer in zip(places, answers, strict=True):
             if isinstance(answer, WriteTxnMarkerResponse) and answer.error_code is not ErrorCode.NONE:
                 raise MarkerRefused(f"a partition of the offsets topic rejected a marker with {answer.error_code.name}")
+            self.offset_producers.ended(place, producer_id, epoch)
 
     def status(self) -> dict[str, int]:
         """Return the number of topics and the size of their data."""

@@ -103,7 +103,7 @@ def test_a_planted_fault_is_seen_and_shrunk(tmp_path: Path) -> None:
 def test_a_run_writes_each_difference_to_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With a faulty server in place of Kafka."""
     faulty_copy(FAULTS["delete-records-at-the-end-refused"].replacements, tmp_path / "copy")
-    plan = live.Plan(Kind.PLAIN, 400, 11, 40, 200, ("data",), folder=tmp_path / "found")
+    plan = live.Plan(Kind.PLAIN, 400, 13, 40, 200, ("data",), folder=tmp_path / "found")
 
     @contextmanager
     def start() -> Iterator[Kafka]:
@@ -115,7 +115,7 @@ def test_a_run_writes_each_difference_to_a_file(tmp_path: Path, capsys: pytest.C
     (path,) = (tmp_path / "found").iterdir()  # the second part shows the same difference
     case = kept.read(path)
     assert {case.script[-1].api, case.kafka[-1]["topics"][0]["partitions"][0]["error_code"]} == {"delete_records", 1}
-    assert "200 of 400 requests" in capsys.readouterr().out
+    assert "of 400 requests compared" in capsys.readouterr().out
 
 
 def test_a_difference_that_a_script_does_not_show_alone_does_not_count(tmp_path: Path) -> None:

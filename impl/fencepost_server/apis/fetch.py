@@ -103,7 +103,8 @@ def _named(call: Call, name: bytes | str) -> tuple[Topic | None, _Named]:
 async def _answers(
     call: Call, request: FetchRequest, wanted: list[tuple[Key, Topic | None, _Named, FetchPartition]], *, by_id: bool
 ) -> list[tuple[Key, FetchedRow]]:
-    """What is answered about each partition, once there is enough to read."""
+    """What is answered about each partition, once there is enough to read. As in Kafka, partitions that do not exist or
+    may not be read come last, and a new session keeps this order."""
     committed = int(request.isolation_level) == READ_COMMITTED
     readable: list[tuple[PartitionLog, int]] = []
     for _, topic, named, each in wanted:
@@ -124,6 +125,7 @@ async def _answers(
     left = int(request.max_bytes)
     nothing_yet = True
     answers: list[tuple[Key, FetchedRow]] = []
+    unreadable: list[tuple[Key, FetchedRow]] = []
     for key, topic, named, each in wanted:
         code, log = _readable(call, topic, named, each)
         answer: FetchedRow = {
@@ -144,8 +146,8 @@ async def _answers(
         if log is not None:  # a negative limit counts only for the first partition that is read, as in Kafka
             left = max(left, 0)
         nothing_yet = nothing_yet and not answer["records"]
-        answers.append((key, answer))
-    return answers
+        (unreadable if log is None else answers).append((key, answer))
+    return answers + unreadable
 
 
 async def _fetched(

@@ -69,6 +69,8 @@ async def coordinated(call: Call, request: object) -> Answer:
     if isinstance(body, o.TxnOffsetCommitRequest):
         await _in_transaction(call, body)
     answer = await _ask(call, api, body)
+    if isinstance(body, o.TxnOffsetCommitRequest) and isinstance(answer, o.TxnOffsetCommitResponse):
+        _note_commit(call, body, answer)
     if isinstance(answer, m.ListGroupsResponse) and not call.node.acl.open:
         listed = answer.groups
         if not call.may(Operation.DESCRIBE, Resource.CLUSTER, "kafka-cluster"):
@@ -124,6 +126,8 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
     if not body.group_id:
         raise _refused(call, body, Code.invalid_group_id)
     try:
+        if node.offset_producers.ongoing(partition, body.producer_id, body.producer_epoch):
+            return
         if not body.transactional_id:
             raise Refused(Code.invalid_request, "the transactional id is empty")
         if call.version >= _IMPLICIT_SINCE:
@@ -139,6 +143,13 @@ async def _in_transaction(call: Call, body: o.TxnOffsetCommitRequest) -> None:
             raise Refused(code, "the group's offsets are not in the transaction")
     except Refused as refused:
         raise _refused(call, body, refused.code) from None
+
+
+def _note_commit(call: Call, body: o.TxnOffsetCommitRequest, answer: o.TxnOffsetCommitResponse) -> None:
+    """Note the producer if an offset was stored."""
+    if any(each.error_code is ErrorCode.NONE for topic in answer.topics for each in topic.partitions):
+        place = partition_for(body.group_id, call.node.groups.partitions)
+        call.node.offset_producers.committed(place, body.producer_id, body.producer_epoch)
 
 
 def _fault(call: Call, row: o.OffsetCommitRequestTopic, index: int) -> Code:

@@ -191,8 +191,8 @@ async def _written(
 ) -> tuple[Batch, list[Change]]:
     """Verify a batch, and append it in memory. Returns it with its offsets, and the changes to store: none if the batch
     is a duplicate. Raises ``Refused``."""
-    if batch.transactional:  # a newer client's batch adds its partition even if it is rejected below
-        log.verify(batch, bumps=call.version >= _IMPLICIT_SINCE)
+    # a newer client's batch adds its partition even if it is rejected below
+    if batch.transactional and log.verify(batch, bumps=call.version >= _IMPLICIT_SINCE):
         await _in_transaction(call, topic.name, log, batch, request.transactional_id)
     if int(request.acks) not in _ACKS:
         raise Refused(Code.invalid_required_acks, "")
@@ -249,6 +249,8 @@ async def _in_transaction(call: Call, name: str, log: PartitionLog, batch: Batch
     (KIP-890). Raises ``Refused``."""
     if transactional_id is None:
         raise Refused(Code.invalid_txn_state, "a transactional batch needs a transactional id in the request")
+    if not transactional_id:
+        raise Refused(Code.invalid_request, "the transactional id is empty")
     node = call.node
     implicit = call.version >= _IMPLICIT_SINCE
     known = node.transactions.known.get(transactional_id)

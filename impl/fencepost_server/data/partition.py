@@ -96,15 +96,15 @@ class PartitionLog:
         self._put(put, committed=None)
         return put, True
 
-    def verify(self, batch: Batch, *, bumps: bool) -> None:
-        """Note a transactional batch that must be verified by the transaction coordinator, because its transaction is
-        not open in this partition (KIP-890). If the coordinator rejects the batch, the log rejects later batches of the
-        producer until it accepts this one or the transaction ends. ``bumps``: as in ``LookedUp``. Raises ``Refused`` if
-        the producer has written in a later epoch."""
+    def verify(self, batch: Batch, *, bumps: bool) -> bool:
+        """Return whether the transaction coordinator must verify a transactional batch, because its transaction is not
+        open in this partition (KIP-890), and note the batch. If the coordinator rejects it, the log rejects later
+        batches of the producer until it accepts this one or the transaction ends. ``bumps``: as in ``LookedUp``. Raises
+        ``Refused`` if the producer has written in a later epoch."""
         if self._now.producers.epoch(batch.producer_id) != -1:
             self._now.producers.check_epoch(batch)
         if self._now.ongoing(batch.producer_id, batch.producer_epoch):
-            return
+            return False
         epoch, sequence = batch.producer_epoch, batch.base_sequence
         found = self._looked_up.get(batch.producer_id)
         if found is None:
@@ -114,6 +114,7 @@ class PartitionLog:
         self._looked_up[batch.producer_id] = found
         if len(self._looked_up) > MOST:
             del self._looked_up[next(iter(self._looked_up))]
+        return True
 
     def end_transaction(self, marker: Batch, *, committed: bool) -> Batch:
         """Append the marker that ends a transaction."""

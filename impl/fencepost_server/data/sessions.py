@@ -196,8 +196,9 @@ class FetchSessions:
         by_id: bool,
         now: float,
     ) -> tuple[int, Sequence[tuple[Key, FetchedRow]]]:
-        """Return the session's id, and the answers without the partitions of which nothing is new. ``names``: of the
-        topics that are there. Raises ``Refused`` if another request has continued the session meanwhile."""
+        """Return the session's id, and the answers without the partitions of which nothing is new. A new session has
+        its partitions in the order of ``answers``. ``names``: of the topics that are there. Raises ``Refused`` if
+        another request has continued the session meanwhile."""
         session = context.session
         if session is not None:
             if session.epoch != context.epoch:
@@ -206,8 +207,8 @@ class FetchSessions:
         if not context.begins or not self._has_room(now):
             return NO_SESSION, answers
         made = FetchSession(self._free(), by_id, now)
-        for (key, row), (_, answer) in zip(context.partitions.items(), answers, strict=True):
-            made.partitions[key] = cached = _Cached(row, names.get(key[0]))
+        for key, answer in answers:
+            made.partitions[key] = cached = _Cached(context.partitions[key], names.get(key[0]))
             cached.high, cached.start = answer["high_watermark"], answer.get("log_start_offset", _UNKNOWN)
         self._known[made.number] = made
         return made.number, answers

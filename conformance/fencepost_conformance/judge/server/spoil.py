@@ -33,8 +33,6 @@ _NEVER_EMPTY: Final = frozenset({("describe_topic_partitions", "topics"), ("add_
 #: lists whose rows may not come twice: serve answers each, and Kafka the last (docs/serving.md)
 _ONCE: Final = ("produce", "list_offsets", "delete_records", "txn_offset_commit",
                 "add_partitions_to_txn")  # fmt: skip
-#: Kafka looks these up only if the transaction is not open in the partition, and serve always (docs/serving.md)
-_LOOKED_UP: Final = frozenset({("produce", "transactional_id"), ("txn_offset_commit", "transactional_id")})
 _NAMES_OF_ROWS: Final = ("transactional_id", "name", "topic", "index", "partition", "partition_index")
 _NUMBERS: Final = (-2, -1, 0, 1, 2, 5)
 _NAMES: Final = ("", f"{OWN}nobody", f"{OWN}t0")
@@ -80,7 +78,7 @@ def _places(api: str, field: str, value: Any) -> Iterator[tuple[Any, ...]]:
         yield (lambda rng, old: not old,)
     elif isinstance(value, int):
         yield (lambda rng, old: _number(rng, field),)
-    elif isinstance(value, str) and (api, field) not in _LOOKED_UP:
+    elif isinstance(value, str):
         yield (lambda rng, old: rng.choice(_NAMES) or (f"{OWN}nobody" if (api, field) in _NAMED else ""),)
 
 

@@ -39,6 +39,7 @@ def _who(world: World, producer: Producer) -> dict[str, Any]:
                 {"producer_id": -1},
                 {"transactional_id": f"{OWN}nobody"},
                 {"transactional_id": ""},
+                {"transactional_id": world.choice(TRANSACTIONAL_IDS)},
             )
         )
         who.update(odd)
@@ -120,7 +121,7 @@ def write(world: World) -> Iterator[Move]:
         each: _in_epoch(batch_of(world, producer, each, 0 if world.chance(0.04) else TRANSACTIONAL), producer)
         for each in world.some(places)
     }
-    name = None if world.chance(0.03) else producer.transactional_id
+    name = None if world.chance(0.03) else _who(world, producer)["transactional_id"]
     yield produce_move(world, batches, transactional_id=name, version=version)
     producer.ongoing = True
 
@@ -138,8 +139,7 @@ def offsets(world: World) -> Iterator[Move]:
         }
         for name, indexes in world.partitions(2).items()
     ]
-    who = {**_who(world, producer), "transactional_id": producer.transactional_id}
-    yield world.move("txn_offset_commit", {**who, "group_id": group, "topics": topics})
+    yield world.move("txn_offset_commit", {**_who(world, producer), "group_id": group, "topics": topics})
     producer.ongoing = True
 
 

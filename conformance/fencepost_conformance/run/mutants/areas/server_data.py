@@ -374,4 +374,16 @@ FAULTS = (
         ),
         tests=("tests/unit/server/test_fetch_sessions.py",),
     ),
+    Fault(
+        "fetch-session-in-the-order-of-its-request", Area.DATA,
+        "a fetch session begins with a partition that cannot be read",
+        "begin a session with an unknown topic before a known one, create the topic, fill both, Fetch with a limit of "
+        "0 bytes: the known one must come first",
+        (
+            Replacement(
+                "fencepost_server/apis/fetch.py", "_answers",
+                "(unreadable if log is None else answers).append((key, answer))", "answers.append((key, answer))",
+            ),
+        ),
+    ),
 )  # fmt: skip

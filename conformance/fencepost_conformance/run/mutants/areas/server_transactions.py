@@ -245,4 +245,39 @@ FAULTS = (
         ),
         source="KAFKA-14402 (KIP-890)",
     ),
+    Fault(
+        "transactional-id-looked-up-in-an-open-transaction", Area.TRANSACTIONS,
+        "a partition asks the coordinator for the transactional id although the producer's transaction is open in it",
+        "Produce twice in one transaction, the second time with another transactional id: Kafka appends the batch",
+        (
+            Replacement(
+                "fencepost_server/apis/produce.py", "_written",
+                "if batch.transactional and log.verify(batch, bumps=call.version >= _IMPLICIT_SINCE):",
+                "if batch.transactional and (log.verify(batch, bumps=call.version >= _IMPLICIT_SINCE) or True):",
+            ),
+        ),
+    ),
+    Fault(
+        "offsets-of-an-open-transaction-looked-up", Area.TRANSACTIONS,
+        "TxnOffsetCommit looks up the transactional id although the producer's transaction is open in the partition",
+        "TxnOffsetCommit twice in one transaction, the second time with another transactional id: Kafka stores both",
+        (
+            Replacement(
+                "fencepost_server/transactions/offset_producers.py", "OffsetProducers.ongoing",
+                "return last == epoch and key in self._open", "return False",
+            ),
+        ),
+    ),
+    Fault(
+        "offsets-partition-forgets-epochs", Area.TRANSACTIONS,
+        "the end of a transaction leaves no producer epoch in the partition of the offsets topic",
+        "TxnOffsetCommit and EndTxn v5, then TxnOffsetCommit of the earlier epoch under another transactional id: it "
+        "must answer INVALID_PRODUCER_EPOCH",
+        (
+            Replacement(
+                "fencepost_server/transactions/offset_producers.py", "OffsetProducers.ended",
+                "self._wrote((partition, producer_id), epoch)", "pass",
+            ),
+        ),
+    ),
 )  # fmt: skip
