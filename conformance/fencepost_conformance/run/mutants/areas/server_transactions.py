@@ -147,7 +147,7 @@ FAULTS = (
         (
             Replacement(
                 "fencepost_server/node.py", "Node._mark",
-                "for place in sorted(known.offsets)]", "for place in sorted(known.offsets)[:1]]",
+                "places = sorted(known.offsets)", "places = sorted(known.offsets)[:1]",
             ),
         ),
     ),
