@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fencepost.protocol.profiles import PROFILES
+from fencepost_server.look.made import made_now
 
 from ..common.counting import counted
 from ..generate.generator import generate
@@ -29,9 +30,10 @@ from .report.wire_words import wire_lanes, wire_steps
 _SHOWN = 5
 
 
-def write_report(directory: Path, summary: Summary, seconds: float) -> None:
+def write_report(directory: Path, summary: Summary, seconds: float, seed: int | None = None) -> None:
     """Write ``summary.json``, ``report.html``, ``junit.xml`` and ``failures/seed-N.jsonl``, which are shrunk unless the
-    user interrupts that. For a broker also write the undecided traces (``undecided/``, ``broken/``)."""
+    user interrupts that. For a broker also write the undecided traces (``undecided/``, ``broken/``). ``seed``: the
+    first one."""
     directory.mkdir(parents=True, exist_ok=True)
     charts = _failures(directory, summary)
     if summary.over_wire:
@@ -44,7 +46,9 @@ def write_report(directory: Path, summary: Summary, seconds: float) -> None:
         **details(summary),
     }
     (directory / "summary.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    (directory / "report.html").write_text(report_page(summary, seconds, charts), encoding="utf-8")
+    job, seeds = summary.job, None if seed is None else f"{seed} to {seed + max(summary.traces, 1) - 1}"
+    made = made_now(target=job.target, profile=job.profile, protocol=job.protocol, seeds=seeds)
+    (directory / "report.html").write_text(report_page(summary, seconds, charts, made), encoding="utf-8")
     (directory / "junit.xml").write_text(junit(summary, seconds), encoding="utf-8")
 
 

@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeAlias
 
-from fencepost_server.observe.page import PAGE
 from fencepost_server.options import Address
 
 _log = logging.getLogger(__name__)
@@ -28,7 +27,7 @@ class StatusPort:
     """The server of the status port. ``pages`` by path."""
 
     def __init__(self, pages: dict[str, Page]) -> None:
-        self._pages = {"/": _page, **pages}
+        self._pages = pages
         self._server: asyncio.Server | None = None
         self._open = 0
 
@@ -83,10 +82,6 @@ class StatusPort:
             _log.warning("status page %s failed: %s", words[1], reason or type(reason).__name__)
             return 503, plain, "the page failed; the server's log has the reason\n"
         return 200, kind, body if words[0] == "GET" else ""
-
-
-async def _page() -> tuple[str, str]:
-    return "text/html; charset=utf-8", PAGE
 
 
 def json_page(values: Callable[[], Awaitable[object]]) -> Page:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from itertools import islice
 from typing import Final
 
+from fencepost_server.look.made import made_now
 from fencepost_server.observe import state
 from fencepost_server.observe.http import Page, json_page
 from fencepost_server.observe.metrics import CONTENT_TYPE, Metrics, by_label, gauges
+from fencepost_server.observe.page import status_page
 from fencepost_server.observe.rebalances import Rebalances
 from fencepost_server.server import Server
 
@@ -17,12 +20,22 @@ _REBALANCES_SHOWN: Final = 50
 
 
 def pages(server: Server, metrics: Metrics, rebalances: Rebalances, profile: str) -> dict[str, Page]:
-    """Return the pages by path: numbers, the state, and the health."""
+    """Return the pages by path: that for people, numbers, the state, and the health."""
     return {
+        "/": _people(server, profile),
         "/metrics": _metrics(server, metrics, rebalances),
         "/state": json_page(_state(server, metrics, rebalances, profile)),
         "/health": json_page(_health(server)),
     }
+
+
+def _people(server: Server, profile: str) -> Page:
+    async def page() -> tuple[str, str]:
+        # in a thread, since it asks git for the commit of a checkout
+        made = await asyncio.to_thread(made_now, target=server.node.address, profile=profile)
+        return "text/html; charset=utf-8", status_page(made)
+
+    return page
 
 
 def _metrics(server: Server, metrics: Metrics, rebalances: Rebalances) -> Page:

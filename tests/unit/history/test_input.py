@@ -26,8 +26,11 @@ from fencepost_conformance.show.history.words import sentence
 from fencepost_conformance.traces.offsets_log.rows import LogRow, Notices
 from fencepost_conformance.traces.offsets_log.source import rows_from
 from fencepost_server.data.encoding import encode_batch
+from fencepost_server.look.made import Made
 
 from .logs import play, rows_of, write_segments
+
+MADE = Made("1.2.3", "", "today", "a test")
 
 BEGIN_MS = 1_700_000_000_000
 PRODUCER = Producer(7, 1)
@@ -300,13 +303,13 @@ def test_page_shows_owners_and_events_and_names_are_escaped() -> None:
     name = next(each.group for each in tell(rows, keep_events=True).groups if each.strips)
     history = tell([*rows, *rows_of([commit(1, group=name), commit(0, group=name)], BEGIN_MS, 10_000, 1)], name)
     (group,) = history.groups
-    html = history_page(history, group, ["<script>"], "made by a test")
+    html = history_page(history, group, ["<script>"], MADE)
     assert html.count("<title>") == 1 + len(group.strips) + sum(each.duration_ms is not None for each in group.events)
     for event in group.events:
         assert f'id="o{event.offset}"' in html
         assert escape(sentence(event, history.names)) in html
     assert "&lt;script&gt;" in html
-    everything = history_page(tell(rows), None, [], "made by a test")
+    everything = history_page(tell(rows), None, [], MADE)
     assert all(escape(each.group) in everything for each in tell(rows).groups)
 
 

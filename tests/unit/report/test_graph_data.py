@@ -20,6 +20,9 @@ from fencepost_model.system.checking import explore_with
 from fencepost_model.system.families import FAMILIES, family_of
 from fencepost_model.system.manifest import read_manifest
 from fencepost_model.system.variables import values_in
+from fencepost_server.look.made import Made
+
+MADE = Made("1.2.3", "", "today", "a test")
 
 ENTRIES: Final = {entry.name: entry for entry in read_manifest(Path(__file__).parents[3] / "spec")}
 
@@ -57,7 +60,7 @@ def test_a_broken_property_has_its_path() -> None:
 def test_a_page_is_one_file_whatever_the_data_say() -> None:
     data = {"name": "</script><b>", "variables": ["client"], "values": [["</script>"]], "states": [[0]], "target": [],
             "stopped": ""}  # fmt: skip
-    page = graph_page(data)
+    page = graph_page(data, MADE)
     assert page.count("</script>") == 2
     (embedded,) = re.findall(r'id="graph">(.*?)</script>', page, re.DOTALL)
     assert json.loads(embedded) == data

@@ -20,16 +20,18 @@ from fencepost_conformance.show.replay.graph import text_chart, who_held_what
 from fencepost_conformance.show.report.chart import Chart, chart_html, chart_svg
 from fencepost_conformance.show.report.holdings import after_each, changed
 from fencepost_conformance.show.report.names import assignment_words, compact, learn
-from fencepost_conformance.show.report.page import page
 from fencepost_conformance.show.report.record_words import KINDS, record_words
 from fencepost_conformance.show.report.steps import StepWords, Teller
 from fencepost_conformance.show.report.wire_words import wire_lanes, wire_steps
 from fencepost_conformance.show.report.words import event_words
 from fencepost_conformance.traces.files import EventTrace, WireTrace, read_traces
 from fencepost_conformance.traces.observation import Observation
+from fencepost_server.look.made import Made
+from fencepost_server.look.page import page
 
 from .consumer_trace import EVENTS, OBSERVATIONS, ONE, TWO, group, member
 
+MADE = Made("1.2.3", "", "today", "a test")
 CORPUS = Path(__file__).parents[2] / "corpus"
 DOCS = Path(__file__).parents[3] / "docs"
 
@@ -276,7 +278,7 @@ def _pictures(html: str) -> list[ET.Element]:
 
 
 def test_the_page_needs_nothing_else() -> None:
-    html = page("<title>", chart_html(chart()))
+    html = page("<title>", chart_html(chart()), MADE)
     assert "<title>&lt;title&gt;</title>" in html
     assert not re.search(r"https?:|src=|href=|@import|<link", html)
 

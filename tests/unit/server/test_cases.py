@@ -23,9 +23,12 @@ from fencepost_conformance.judge.cases.play import Ending, Played, play, play_al
 from fencepost_conformance.run.commands.conform_cases import result_of
 from fencepost_conformance.show.report.cases import junit, not_supported
 from fencepost_conformance.show.report.cases_page import cases_page
+from fencepost_server.look.made import Made
 
 from .served import play as in_loop
 from .served import running
+
+MADE = Made("1.2.3", "", "today", "a test")
 
 #: a short wait for further members; sessions are long, since a busy machine is slow
 SETTINGS = Settings(group_initial_rebalance_delay_ms=200)
@@ -189,7 +192,7 @@ def test_junit_has_a_test_case_for_each_ending() -> None:
 def test_the_page_has_each_case_and_loads_nothing() -> None:
     played = [_ended(ending) for ending in Ending]
     result = result_of(played, [], 0.1, strict=False)
-    shown = cases_page(played, "broker:4.4.0", "kafka-4.4", "fencepost conform broker:4.4.0", result, [])
+    shown = cases_page(played, "broker:4.4.0", "kafka-4.4", "fencepost conform broker:4.4.0", result, [], MADE)
     for ending in (Ending.FAILED, Ending.NOT_REACHED, Ending.KNOWN_FAULT):
         assert f"<h2>{ending.value.capitalize()} (1)</h2>" in shown
     assert shown.count("fencepost conform broker:4.4.0 --case classic.join.1") == 3

@@ -22,9 +22,12 @@ from fencepost_conformance.show.report.terminal import details, tables
 from fencepost_conformance.traces.files import WireTrace, read_traces, write_traces
 from fencepost_conformance.traces.lines import ReceivedLine, SentLine
 from fencepost_conformance.traces.wire.settings import given, settle
+from fencepost_server.look.made import Made
 
 from .fake_broker import FakeBroker
 from .test_record import recording
+
+MADE = Made("1.2.3", "", "today", "a test")
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 JOIN_GROUP = 11
@@ -203,7 +206,7 @@ def test_a_run_reports_its_assumptions_and_their_effect() -> None:
     told = details(summary)
     assert told["assumed"][DELAY] == 3_000
     assert f"{DELAY}=0" in told["failures"][0]["hint"]
-    page = report_page(summary, 1.0, [])
+    page = report_page(summary, 1.0, [], MADE)
     from rich.console import Console  # noqa: PLC0415
 
     console = Console(width=100)

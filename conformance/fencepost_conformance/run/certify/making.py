@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 import subprocess
 import sys
 import tempfile
@@ -20,6 +19,7 @@ from xml.etree import ElementTree as ET
 from fencepost.certification import Certificate, Check, MissingLink, Subject
 from fencepost.certification.files import digest
 from fencepost.certification.statement import CLAIMS, digest_of
+from fencepost_server.look.made import commit, installed_version
 
 from ...common.interruption import interruptible
 from ...judge.verdict import Verdict
@@ -127,7 +127,7 @@ def certificate_of(
 ) -> Certificate:
     """Return the sealed certificate of finished checks."""
     return Certificate(
-        version=_version(),
+        version=installed_version(),
         size=size,
         made_at=datetime.now(UTC).isoformat(timespec="seconds"),
         commit=commit(root),
@@ -184,26 +184,3 @@ def suite_digest(root: Path) -> str:
     files = (path for folder in _SUITE for path in root.joinpath(folder).rglob("*") if path.is_file())
     own = (path for path in files if "__pycache__" not in path.parts)
     return digest_of((path.relative_to(root).as_posix(), digest(path)) for path in own)
-
-
-def commit(root: Path) -> str | None:
-    """Return the commit of the checkout, with ``+changes`` if files differ from it; None outside git."""
-    head, changes = _git(root, "rev-parse", "HEAD"), _git(root, "status", "--porcelain", "--untracked-files=no")
-    if head is None or not re.fullmatch("[0-9a-f]{40,64}", head):
-        return None
-    return f"{head}+changes" if changes else head
-
-
-def _git(root: Path, *words: str) -> str | None:
-    try:
-        ran = subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return ran.stdout.strip() if ran.returncode == 0 else None
-
-
-def _version() -> str:
-    try:
-        return version("fencepost")
-    except PackageNotFoundError:
-        return "unknown"

@@ -23,6 +23,7 @@ from fencepost_model.system.checking import Row, check_python, check_spark, chec
 from fencepost_model.system.manifest import BadManifest, Entry, read_manifest, read_problem
 from fencepost_model.system.user_model import read_model, user_entry
 from fencepost_model.tlc.run import TlcBroke, TlcMissing
+from fencepost_server.look.made import made_now
 
 from ...common import repository
 from ...common.counting import counted
@@ -141,7 +142,7 @@ def check(  # noqa: PLR0917
         "graphs_compared": sum(row.compared for row in rows),
     }
     named = bool(configs or own)
-    unwritten = write(rows, itf, html)
+    unwritten = write(rows, itf, html, engine=engine.value, profile=profile, seed=seed)
     result = Result(
         "check",
         Tally.of(verdict_of(row) for row in rows),
@@ -315,13 +316,13 @@ def explore_all(entries: list[Entry], explorer: Callable[..., Row], cores: int, 
             yield done.result()
 
 
-def write(rows: list[Row], itf: Path | None, html: Path | None) -> str | None:
+def write(rows: list[Row], itf: Path | None, html: Path | None, **facts: str | int | None) -> str | None:
     """Write the counter-examples to these files. Returns why a file could not be written, so that the command still
-    prints its result."""
+    prints its result. ``facts``: for the foot of the page."""
     told = [row for row in rows if row.steps]
     try:
         if html is not None:
-            html.write_text(as_html(told), encoding="utf-8")
+            html.write_text(as_html(told, made_now(None, **facts)), encoding="utf-8")
         if itf is not None:
             if len(told) != 1:
                 return f"{itf}: an ITF file has one counter-example, but there are {len(told)}"

@@ -297,7 +297,7 @@ def conform(  # noqa: PLR0917 — options of a command line
             met |= summary.groups.keys()
             if own is not None:
                 summary.folder = own
-                stops += _report(own, summary, seconds)
+                stops += _report(own, summary, seconds, seed)
             found.setdefault(name, {})[each] = Result(
                 "conform",
                 summary.tally,
@@ -351,11 +351,11 @@ def _done(before: dict[str, dict[str, Result]], summary: Summary) -> str:
     return f"{traces + summary.traces:,}"
 
 
-def _report(out: Path, summary: Summary, seconds: float) -> list[str]:
+def _report(out: Path, summary: Summary, seconds: float, seed: int) -> list[str]:
     """Write the report; returns why it is missing or incomplete, if it is. The command still prints its results."""
     try:
         with interruptible() as cut:
-            write_report(out, summary, seconds)
+            write_report(out, summary, seconds, seed)
     except (OSError, ProcessFault, BrokerFault) as reason:
         return [f"the report could not be written: {reason}"]
     return ["the report was interrupted and is incomplete"] if cut.happened else []

@@ -14,6 +14,7 @@ from typing import Final
 from rich.console import Group
 
 from fencepost.protocol.profiles import PROFILES
+from fencepost_server.look.made import made_now
 
 from ...common.addresses import Address
 from ...common.errors import CannotRun
@@ -127,7 +128,8 @@ def conform_cases(
     result.stopped = "; ".join(part for part in (stopped, result.stopped) if part) or None
     again = f"fencepost conform {target}" + (f" --profile {profile}" if profile else "")
     xml = shown.junit(done, target, seconds)
-    page = cases_page(done, target, kafka.name, again, result, [each.summary for each in after if each.summary])
+    made = made_now(target=target, profile=kafka.name, seeds=_seeds(traces))
+    page = cases_page(done, target, kafka.name, again, result, [each.summary for each in after if each.summary], made)
     for file, text in ((output.junit, xml), (output.html, page)):
         if file is not None:
             file.write_text(text, encoding="utf-8")
@@ -137,9 +139,13 @@ def conform_cases(
         (output.out / "cases.json").write_text(json.dumps(result.details, indent=1, default=str) + "\n")
         for each in after:
             if each.summary is not None:
-                write_report(output.out / each.protocol, each.summary, each.seconds)
+                write_report(output.out / each.protocol, each.summary, each.seconds, traces.seed)
     table = Group(shown.table(done, again), *(part for each in after for part in each.tables()))
     finish(result, as_json=output.as_json, table=None if output.as_json else table)
+
+
+def _seeds(traces: Traces) -> str | None:
+    return f"{traces.seed} to {traces.seed + traces.number - 1}" if traces.number else None
 
 
 async def _look(address: Address, access: Access) -> None:

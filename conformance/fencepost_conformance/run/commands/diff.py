@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from fencepost.rulebook.book import read_book
+from fencepost_server.look.made import made_now
 
 from ...common import repository
 from ...common.counting import counted
@@ -76,7 +77,13 @@ def diff(  # noqa: PLR0917 — options of a command line
     result.stopped = cut.reason(done) or (f"{stopped}; {done}" if stopped else None)
     if out is not None:
         book = read_book(repository.root() / "docs" / "rules")
-        write_files(out, sides, found, small, accepted, result.as_json(), book)
+        made = made_now(
+            a=sides[0].name,
+            b=sides[1].name,
+            profiles=f"{sides[0].profile}, {sides[1].profile}",
+            seeds=f"{seed} to {seed + traces - 1}",
+        )
+        write_files(out, sides, found, small, accepted, result.as_json(), book, made)
     finish(result, as_json=as_json, table=None if as_json else tables(sides, found, small, accepted))
 
 

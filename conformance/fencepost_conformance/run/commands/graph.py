@@ -11,6 +11,7 @@ import typer
 
 from fencepost_model.explore.search import Limits
 from fencepost_model.system.checking import explore_with
+from fencepost_server.look.made import made_now
 
 from ...common.counting import counted
 from ...common.errors import CannotRun
@@ -53,7 +54,7 @@ def graph(  # noqa: PLR0917 — options of a command line
             stop_at_violation=False,
             watch=lambda found, expanded, generated: meter.update(description=counted(found, "states")),
         )
-    page = graph_page(graph_data(entry.name, explored))
+    page = graph_page(graph_data(entry.name, explored), made_now(configuration=entry.name, profile=profile))
     found = explored.found
     if output is not None:
         output.write_text(page, encoding="utf-8")

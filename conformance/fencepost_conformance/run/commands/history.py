@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Group
+
+from fencepost_server.look.made import made_now
 
 from ...common.errors import CannotRun
 from ...common.nearest import unknown
@@ -45,8 +46,8 @@ def history(  # noqa: PLR0917
     if group is not None:
         _require(group, found, source)
     if html is not None:
-        words = f"fencepost {version('fencepost')}: fencepost history, from {log or bootstrap}"
-        html.write_text(history_page(found, found.groups[0] if group else None, unread, words), encoding="utf-8")
+        made = made_now(group=group, source=log or bootstrap)
+        html.write_text(history_page(found, found.groups[0] if group else None, unread, made), encoding="utf-8")
     shown = None
     if not as_json:
         shown = Group(*(overview(found, unread) if group is None else story(found, found.groups[0], unread)))

@@ -10,6 +10,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from fencepost_server.look.made import made_now
+from fencepost_server.look.page import page
+
 from ...common.counting import counted
 from ...common.errors import CannotRun
 from ...common.interruption import interruptible
@@ -26,7 +29,6 @@ from ...show.replay.load import Loaded, load
 from ...show.replay.show import as_json as json_of
 from ...show.replay.show import chart_of, chart_of_wire, failing_trace, wire_as_json
 from ...show.report.chart import Chart, chart_html, chart_svg
-from ...show.report.page import page
 from ...targets.jvm.process import ProcessFault
 from ...targets.registry import absolute, build_found, parse_target, profile_for, tell_build
 from ...traces import itf
@@ -75,7 +77,9 @@ def replay(  # noqa: PLR0917 — options of a command line
         replayed.checker.close()
     charts = replayed.charts
     if html is not None and charts:
-        html.write_text(page(f"Fencepost: {trace}", "".join(chart_html(chart) for chart in charts)), encoding="utf-8")
+        made = made_now(target=target, profile=job.profile, seed=trace if trace.lstrip("-").isdigit() else None)
+        body = "".join(chart_html(chart) for chart in charts)
+        html.write_text(page(f"Fencepost: {trace}", body, made), encoding="utf-8")
     if picture is not None:
         if len(charts) != 1:
             raise CannotRun(f"{picture}: a picture shows one trace, but there are {len(charts)}")

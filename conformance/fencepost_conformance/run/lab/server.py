@@ -15,13 +15,13 @@ from typing import Any, Final
 
 from fencepost_model.diagram import svg
 from fencepost_model.machines import MACHINES
+from fencepost_server.look.page import STYLE
 
 from ...common.errors import CannotRun
 from ...generate.lab import Action, ActionError, Start, parse_actions, parse_start
 from ...generate.lab.saving import events_trace, wire_trace
 from ...show.lab.options import options
 from ...show.lab.view import sides_view, view_of
-from ...show.report.style import PAGE
 from ...traces import convert
 from ...traces.files import Trace, lines_of
 from .sessions import Sessions
@@ -84,7 +84,7 @@ class Handler(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         machine = path.removeprefix("/machine/").removesuffix(".svg")
         if path == "/page.css":
-            self._send(200, _FILES["/lab.css"][1], PAGE.encode())
+            self._send(200, _FILES["/lab.css"][1], STYLE.encode())
         elif path in _FILES:
             name, kind = _FILES[path]
             self._send(200, kind, (_STATIC / name).read_bytes())

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
-from ...show.report.page import page
+from fencepost_server.look.made import made_now
+from fencepost_server.look.page import page
+
 from .results import NOT_REACHED, NOT_SUPPORTED, PASSED, Row, columns
 from .verdicts import KINDS, NOT_EXAMINED, Entry, entry_for
 
@@ -114,7 +116,7 @@ def html(rows: Sequence[Row]) -> str:
         for name in row.families():
             if (case := row.shortest(name)) is not None:
                 parts += _failure(row, name, case)
-    return page("Fencepost: matrix of brokers and clients", "\n".join(parts))
+    return page("Fencepost: matrix of brokers and clients", "\n".join(parts), made_now("make matrix"))
 
 
 def _html_rows(kind: str, ran: Sequence[Row], families: Sequence[str]) -> Iterator[str]:

@@ -10,6 +10,8 @@ from typing import Any
 
 from fencepost.protocol.profiles import PROFILES
 from fencepost.rulebook.book import Rule
+from fencepost_server.look.made import Made
+from fencepost_server.look.page import page
 
 from ...common.counting import counted
 from ...judge.diff.explain import Told
@@ -19,7 +21,6 @@ from ...judge.diff.shortest import Shortest
 from ...judge.known import Accepted
 from ...traces.files import EventTrace, write_traces
 from ..report.chart import Chart, chart_html
-from ..report.page import page
 from ..report.steps import Teller
 from .tell import values_of
 
@@ -32,6 +33,7 @@ def write_files(  # noqa: PLR0917 — the contents to write
     accepted: Mapping[str, Accepted],
     told: Mapping[str, Any],
     book: Mapping[str, Rule],
+    made: Made,
 ) -> None:
     """Write everything; ``told``: the output of ``--json``. Traces are ``traces/NN.jsonl``, with the group's number:
     the first side's and the other's."""
@@ -43,7 +45,7 @@ def write_files(  # noqa: PLR0917 — the contents to write
             traces.mkdir(exist_ok=True)
             write_traces(traces / f"{number:02}.jsonl", _traces(small[group.key]))
     (directory / "report.html").write_text(
-        _page(sides, found, groups, small, accepted, book, told.get("error", "")), encoding="utf-8"
+        _page(sides, found, groups, small, accepted, book, told.get("error", ""), made), encoding="utf-8"
     )
 
 
@@ -73,6 +75,7 @@ def _page(  # noqa: PLR0917 — as ``write_files``
     accepted: Mapping[str, Accepted],
     book: Mapping[str, Rule],
     incomplete: str,
+    made: Made,
 ) -> str:
     """Return the page. ``incomplete``: why some traces have no verdict."""
     one, other = sides
@@ -89,7 +92,7 @@ def _page(  # noqa: PLR0917 — as ``write_files``
         _table(groups, accepted),
         *(_section(number, group, small.get(group.key), accepted, book) for number, group in enumerate(groups, 1)),
     ]
-    return page(f"Fencepost: {one.name} and {other.name}", "\n".join(body))
+    return page(f"Fencepost: {one.name} and {other.name}", "\n".join(body), made)
 
 
 def _unsettled(found: Groups) -> list[str]:

@@ -6,14 +6,14 @@ import json
 from html import escape
 from typing import Any, Final
 
-from ..report.style import PAGE
+from fencepost_server.look.made import Made
+from fencepost_server.look.page import page
 
 _STYLE: Final = """
-main { display: grid; grid-template-columns: minmax(14rem, 1fr) minmax(24rem, 2.2fr) minmax(14rem, 1fr); gap: 1rem; }
+.graph { display: grid; grid-template-columns: minmax(14rem, 1fr) minmax(24rem, 2.2fr) minmax(14rem, 1fr); gap: 1rem; }
 section { border: 1px solid var(--line); border-radius: 8px; background: var(--card); padding: .5rem .8rem;
  max-height: 78vh; overflow: auto; }
 section h2 { font-size: .95rem; margin: .2rem 0 .5rem; }
-body { margin: 1rem; max-width: none; }
 ol, ul { margin: 0; padding: 0; list-style: none; }
 button { font: 12px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; color: var(--text); background: none; border: 0;
  border-radius: 4px; text-align: left; width: 100%; padding: .15rem .4rem; cursor: pointer; overflow-wrap: anywhere; }
@@ -32,7 +32,7 @@ del { color: var(--bad); text-decoration: line-through; } ins { color: var(--goo
 kbd { border: 1px solid var(--line); border-radius: 3px; padding: 0 .3em; font-size: 11px; }
 #said { min-height: 1.4em; margin: 0; }
 #broken button { color: var(--bad); }
-@media (max-width: 60rem) { main { grid-template-columns: 1fr; } section { max-height: none; } }
+@media (max-width: 60rem) { .graph { grid-template-columns: 1fr; } section { max-height: none; } }
 """
 
 _SCRIPT: Final = r"""
@@ -181,36 +181,31 @@ show();
 """
 
 
-def graph_page(data: dict[str, Any]) -> str:
+def graph_page(data: dict[str, Any], made: Made) -> str:
     """Return the page of a graph (``graph_data``), one HTML file."""
     # a string in the data must not end the element
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
-    name = escape(str(data["name"]))
     stopped = f"The exploration stopped early: {escape(data['stopped'])}." if data["stopped"] else ""
     counts = f"{len(data['states']):,} states, {len(data['target']):,} transitions. {stopped}"
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{name}: state graph</title>
-<meta name="viewport" content="width=device-width"><style>{PAGE}{_STYLE}</style></head><body>
-<h1>{name}</h1>
-<p>{counts}</p>
+    body = f"""<p>{counts}</p>
 <form id="search"><label for="predicate">State with</label>
 <input id="predicate" autocomplete="off" spellcheck="false" placeholder="{_EXAMPLE.get(_kind(data), "")}">
 <button type="submit">find</button><button type="button" id="next">next</button>
 <label><input type="checkbox" id="only"> only changes</label></form>
 <p id="said" role="status" class="dim"></p>
-<main>
+<div class="graph">
 <section aria-label="path"><h2>Path</h2><ol id="path"></ol>
 <ul id="broken" aria-label="broken properties"></ul></section>
 <section aria-live="polite"><h2 id="title"></h2><table><tbody id="state"></tbody></table></section>
 <section aria-label="enabled actions"><h2>Enabled actions</h2><ol id="actions"></ol>
 <p id="none" class="dim"></p></section>
-</main>
+</div>
 <p class="dim"><kbd>1</kbd>…<kbd>9</kbd> take an action, <kbd>↑</kbd> <kbd>↓</kbd> choose one, <kbd>→</kbd> take it,
 <kbd>←</kbd> go back, <kbd>Home</kbd> begin again, <kbd>/</kbd> search, <kbd>n</kbd> next state, <kbd>c</kbd> only
 changes.</p>
 <script type="application/json" id="graph">{text}</script>
-<script>{_SCRIPT}</script></body></html>
 """
+    return page(f"{data['name']}: state graph", body, made, style=_STYLE, script=_SCRIPT, icon=True)
 
 
 #: A search for each kind of system, by a variable that only it has.

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from fencepost_server.look.made import Made
+from fencepost_server.look.page import page
+
 from ...judge.history.events import UNKNOWN_MS, CommitRow, Event, GroupHistory, History, Kind, Place
-from ..report.page import page
 from ..report.palette import COLOURS, swatch
 from .terminal import broken
 from .words import COLUMNS, lasting, named, notices, sentence, time_of
@@ -17,20 +19,19 @@ _TICKS = 6
 _LISTED = 5_000
 
 
-def history_page(history: History, group: GroupHistory | None, unread: Sequence[str], made_by: str) -> str:
-    """Return the page of one group, or with None the list of all. ``made_by``: the command and version, for the
-    reader."""
+def history_page(history: History, group: GroupHistory | None, unread: Sequence[str], made: Made) -> str:
+    """Return the page of one group, or with None the list of all. ``unread``: lines about records that could not be
+    read."""
     notes = "".join(f'<div class="note">{escape(line)}</div>' for line in [*unread, *notices(history)])
-    foot = f'<p class="dim">{escape(made_by)}</p>'
     if group is None:
-        return page("Consumer groups, worst first", f"{notes}{_overview(history)}{foot}")
+        return page("Consumer groups, worst first", f"{notes}{_overview(history)}", made)
     numbers = (
         f"<p>{escape(group.protocol)}, {escape(group.state)}, epoch {group.epoch}; {group.rebalances:,} rebalances, "
         f"{lasting(group.rebalance_ms)} in rebalance (longest {lasting(group.longest_ms)}); {group.commits:,} commits, "
         f"{group.back:,} went back; {broken(group)} broken rules</p>"
     )
-    body = [notes, numbers, _strips(history, group), _commits(history, group), _events(history, group), foot]
-    return page(f"History of group {group.group}", "\n".join(body))
+    body = [notes, numbers, _strips(history, group), _commits(history, group), _events(history, group)]
+    return page(f"History of group {group.group}", "\n".join(body), made)
 
 
 def _overview(history: History) -> str:

@@ -4,29 +4,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from html import escape
+
+from fencepost_server.look.made import Made
+from fencepost_server.look.page import page
 
 from ...judge.cases.play import Ending, Played
 from ...judge.rows.summary import Summary
 from ...judge.rulebook.texts import rule_lines
 from ..console import Result
 from .cases import exchange_lines, not_supported, notes
-from .page import page
 
 #: endings whose cases are shown with their exchange, in this order
 _SHOWN = (Ending.FAILED, Ending.NOT_REACHED, Ending.KNOWN_FAULT)
 
 
 def cases_page(  # noqa: PLR0917
-    played: Sequence[Played], target: str, profile: str, again: str, result: Result, traces: Sequence[Summary]
+    played: Sequence[Played],
+    target: str,
+    profile: str,
+    again: str,
+    result: Result,
+    traces: Sequence[Summary],
+    made: Made,
 ) -> str:
     """Return the page: the verdict, the endings of each family, each case that did not pass with its exchange, and the
     random traces. ``again``: the command that runs a case alone, without its name."""
     good = "good" if result.outcome == "passed" else "bad"
     body = [
         f"<p>Target <code>{escape(target)}</code>, profile <code>{escape(profile)}</code>, "
-        f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, <code>{escape(again)}</code>: "
+        f"<code>{escape(again)}</code>: "
         f'<b class="{good}">{result.outcome}</b>{escape(": " + "; ".join(result.gaps)) if result.gaps else ""}</p>',
         *(f"<p>{escape(note)}</p>" for note in notes(played)),
         *_families(played),
@@ -34,7 +41,7 @@ def cases_page(  # noqa: PLR0917
         *(part for ending in _SHOWN for part in _section(played, ending, again)),
         *_all(played),
     ]
-    return page(f"Fencepost: named cases on {target}", "\n".join(body))
+    return page(f"Fencepost: named cases on {target}", "\n".join(body), made)
 
 
 def _families(played: Sequence[Played]) -> Iterable[str]:

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from html import escape
 
+from fencepost_server.look.page import PICTURE
+
 from .details import panel
 from .holdings import GroupAt, after_each
 from .names import Partition
 from .palette import COLOURS, letter, swatch
 from .steps import COORDINATOR, LOG, Append, Kind, StepWords
-from .style import PICTURE
 
 ROW, GAP = 19, 5
 TIME, STATE, STRIP = 88, 256, 17

@@ -9,8 +9,8 @@ from typing import Any, Final
 from fencepost_model.system.changes import ABSENT, Change, Shown, all_changes, shown
 from fencepost_model.system.checking import Row
 from fencepost_model.tlc.itf import itf_state, itf_value
-
-from .page import page
+from fencepost_server.look.made import Made
+from fencepost_server.look.page import page
 
 
 def steps_as_text(row: Row, *, states: bool) -> Iterator[str]:
@@ -71,7 +71,7 @@ def as_itf(row: Row) -> dict[str, Any]:
     }
 
 
-_STYLE: Final = """<style>
+_STYLE: Final = """
 .steps { border-left: 2px solid var(--line); padding-left: 1rem; list-style: none; }
 .steps > li { margin: .7rem 0; }
 .steps code, .steps td { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 12px; }
@@ -79,13 +79,13 @@ _STYLE: Final = """<style>
 del { color: var(--bad); text-decoration: none; } ins { color: var(--good); text-decoration: none; }
 del::before { content: "\u2212 "; } ins::before { content: "+ "; }
 summary { color: var(--soft); cursor: pointer; }
-</style>"""
+"""
 
 
-def as_html(rows: Sequence[Row]) -> str:
+def as_html(rows: Sequence[Row], made: Made) -> str:
     """Return a page with each counter-example: what each step changed, and the whole state behind a click."""
     parts = [_section(row) for row in rows] or ["<p>There is no counter-example.</p>"]
-    return page("Fencepost: counter-examples", _STYLE + "".join(parts))
+    return page("Fencepost: counter-examples", "".join(parts), made, style=_STYLE)
 
 
 def _section(row: Row) -> str:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from fencepost_server.look.made import Made
+from fencepost_server.look.page import page
+
 from ...common.counting import counted
 from ...judge.rows.summary import Summary
 from ...judge.verdict import Outcome
 from .chart import Chart, chart_html
-from .page import page
 from .terminal import asides, counts, sides_of
 
 
-def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> str:
+def report_page(summary: Summary, seconds: float, charts: Sequence[Chart], made: Made) -> str:
     """Return the page; ``charts`` show the shrunk failures."""
     job = summary.job
     outcome = summary.outcome
@@ -37,7 +39,7 @@ def report_page(summary: Summary, seconds: float, charts: Sequence[Chart]) -> st
         *(chart_html(chart) for chart in charts),
         *_coverage(summary),
     ]
-    return page("Fencepost conformance run", "\n".join(body))
+    return page("Fencepost conformance run", "\n".join(body), made)
 
 
 def _divergences(summary: Summary) -> list[str]:

@@ -1,13 +1,4 @@
-"""A self-contained HTML page: its style, and a short script that shows the selected step."""
-
-from __future__ import annotations
-
-from html import escape
-
-from .style import PAGE
-
-#: hovering shows a step, a click selects it, the arrow keys move from there
-SCRIPT = """
+'use strict';
 for (const trace of document.querySelectorAll('.trace')) {
   const picture = trace.querySelector('.picture');
   const steps = [...trace.querySelectorAll('.step')], panels = [...trace.querySelectorAll('.panel')];
@@ -35,13 +26,3 @@ for (const trace of document.querySelectorAll('.trace')) {
   if (steps.length) keep(marked < 0 ? steps.length - 1 : marked);
   if (marked >= 0) picture.scrollTop = steps[marked].getBBox().y - 120;
 }
-"""
-
-
-def page(title: str, body: str) -> str:
-    """Return a whole HTML page."""
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{PAGE}</style></head><body>\n'
-        f"<h1>{escape(title)}</h1>\n{body}\n<script>{SCRIPT}</script></body></html>\n"
-    )
