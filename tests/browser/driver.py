@@ -9,6 +9,8 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Final
 from urllib.error import URLError
 from urllib.request import Request, urlopen
@@ -59,8 +61,41 @@ class Browser:
     def emulate(self, scheme: str) -> None:
         """Prefer a light or a dark page."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
-        body = {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}}
-        self.ask("POST", f"{self.session}/goog/cdp/execute", body)
+        self._command("Emulation.setEmulatedMedia", {"features": features})
+
+    def resize(self, width: int) -> None:
+        """Show the page as wide as this, in pixels; below 600 as on a phone."""
+        metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
+        self._command("Emulation.setDeviceMetricsOverride", metrics)
+
+    def _command(self, name: str, params: dict[str, Any]) -> None:
+        self.ask("POST", f"{self.session}/goog/cdp/execute", {"cmd": name, "params": params})
+
+    def console(self) -> list[str]:
+        """Return what the console shows since the last call."""
+        told = self.ask("POST", f"{self.session}/se/log", {"type": "browser"})
+        return [each["message"] for each in told]
+
+    def wait(self, condition: str) -> None:
+        """Wait until a condition, a JavaScript expression, is true. Raises ``AssertionError`` after a few seconds."""
+        for _ in range(150):
+            if self.script(f"return Boolean({condition})"):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"{condition} did not become true")
+
+    def problems(self) -> list[list[str]]:
+        """Return what axe-core finds wrong: contrast, labels and roles. Skips the test if axe-core is missing."""
+        found = find_spec("axe_core_python")
+        if found is None or found.origin is None:
+            pytest.skip("axe-core is not installed (package axe-core-python)")
+        self.script((Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8"))
+        run = "axe.run({resultTypes: ['violations']}).then(found => { window.found = found.violations; })"
+        self.script(f"window.found = null; {run}")
+        self.wait("window.found")
+        told = "found.flatMap(each => each.nodes.map(node => [each.id, node.html.slice(0, 120)]))"
+        problems: list[list[str]] = self.script(f"return {told}")
+        return problems
 
 
 @contextmanager

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from importlib.util import find_spec
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
-from driver import Browser, chromium
+from driver import Browser
 
 from fencepost_conformance.generate.lab.tours import TOURS
 from fencepost_conformance.run.lab.server import LabServer
@@ -24,33 +21,25 @@ addEventListener('unhandledrejection', event => wrong.push(String(event.reason))
 """
 
 
-@contextmanager
-def opened() -> Iterator[Browser]:
-    with LabServer(0) as server, chromium() as browser:
+@pytest.fixture
+def lab(browser: Browser) -> Iterator[Browser]:
+    with LabServer(0) as server:
         thread = Thread(target=server.serve_forever)
         thread.start()
         try:
             visit(browser, server.url)
             yield browser
             assert browser.script("return wrong") == []
-            assert browser.ask("POST", f"{browser.session}/se/log", {"type": "browser"}) == []
         finally:
+            browser.open("about:blank")
             server.shutdown()
             thread.join()
 
 
 def visit(browser: Browser, url: str) -> None:
     browser.open(url)
-    wait(browser, "typeof state === 'object' && state.view && document.querySelector('#starting input')")
+    browser.wait("typeof state === 'object' && state.view && document.querySelector('#starting input')")
     browser.script(_WATCH)
-
-
-def wait(browser: Browser, condition: str) -> None:
-    for _ in range(150):
-        if browser.script(f"return Boolean({condition})"):
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"{condition} did not become true; the page says {said(browser)!r}")
 
 
 def said(browser: Browser) -> str:
@@ -60,7 +49,7 @@ def said(browser: Browser) -> str:
 def press(browser: Browser, selector: str) -> None:
     """Press a button, and wait until the page has drawn the answer."""
     browser.script(f"document.querySelector({selector!r}).click()")
-    wait(browser, "!state.busy")
+    browser.wait("!state.busy")
 
 
 def drawn(browser: Browser, what: str) -> Any:
@@ -72,12 +61,11 @@ def start(browser: Browser, name: str, protocol: str) -> None:
     press(browser, "#starter button")
 
 
-def test_every_control_works() -> None:
-    with opened() as browser:
-        used = controls(browser)
-        controls_on_page = "[...document.querySelectorAll('main :is(button, select, input)[id]')]"
-        on_page = set(browser.script(f"return {controls_on_page}.map(each => each.id)"))
-        assert on_page == used
+def test_every_control_works(lab: Browser) -> None:
+    used = controls(lab)
+    controls_on_page = "[...document.querySelectorAll('main :is(button, select, input)[id]')]"
+    on_page = set(lab.script(f"return {controls_on_page}.map(each => each.id)"))
+    assert on_page == used
 
 
 def controls(browser: Browser) -> set[str]:
@@ -105,10 +93,10 @@ def controls(browser: Browser) -> set[str]:
     browser.script("at('speed').value = '20'")
     used.add("speed")
     use("play")
-    wait(browser, "state.view.now > 9000")
+    browser.wait("state.view.now > 9000")
     use("play")
     assert drawn(browser, "state.playing") is None
-    wait(browser, "!state.busy")
+    browser.wait("!state.busy")
     use("grow")
     assert len(drawn(browser, "state.view.offsets")) == 7
     use("fail-append")
@@ -133,10 +121,10 @@ def controls(browser: Browser) -> set[str]:
         press(browser, f"#clients [aria-label='{action} c2']")
         assert drawn(browser, "!at('said').className"), said(browser)
     use("compare")
-    wait(browser, "document.querySelectorAll('#columns svg').length === 3")
+    browser.wait("document.querySelectorAll('#columns svg').length === 3")
     for name in ("trace", "wire"):
         use(name)
-        wait(browser, f"at('said').textContent.startsWith('saved lab-{name}.jsonl')")
+        browser.wait(f"at('said').textContent.startsWith('saved lab-{name}.jsonl')")
     length = drawn(browser, "state.actions.length")
     use("back")
     assert drawn(browser, "state.actions.length") == length - 1
@@ -146,9 +134,9 @@ def controls(browser: Browser) -> set[str]:
     assert drawn(browser, "[state.actions.length, state.view.now]") == [0, 0]
     use("branches")
     browser.script("at('branches').value = '0'; at('branches').dispatchEvent(new Event('change'))")
-    wait(browser, "!state.busy && state.actions.length > 5")
+    browser.wait("!state.busy && state.actions.length > 5")
     browser.open(linked)  # in an open page
-    wait(browser, f"!state.busy && state.actions.length === {length - 1}")
+    browser.wait(f"!state.busy && state.actions.length === {length - 1}")
     browser.open("about:blank")
     visit(browser, linked)
     assert drawn(browser, "state.actions.length") == length - 1
@@ -164,101 +152,85 @@ def controls(browser: Browser) -> set[str]:
     use("next")
     assert drawn(browser, "[state.chapter, state.view.group.state]") == [2, "Stable"]
     # the browser notes the answer 400 of the refused start
-    told = browser.ask("POST", f"{browser.session}/se/log", {"type": "browser"})
-    assert ["400" in each["message"] for each in told] == [True]
+    assert ["400" in each for each in browser.console()] == [True]
     return used
 
 
 @pytest.mark.all
-def test_keys_and_what_a_row_shows() -> None:
-    with opened() as browser:
-        keys: list[tuple[str, Callable[[], bool]]] = [
-            ("s", lambda: drawn(browser, "state.actions.at(-1).do") == "step"),
-            ("n", lambda: drawn(browser, "state.actions.at(-1).do") == "change"),
-            ("r", lambda: drawn(browser, "state.actions.at(-1).ms") == 1000),
-            ("b", lambda: drawn(browser, "state.actions.at(-1).do") == "change"),
-            ("Up", lambda: drawn(browser, "document.querySelectorAll('.row[aria-current]').length") == 1),
-            ("Home", lambda: drawn(browser, "state.actions.length") == 0),
-        ]
-        start(browser, "c1", "consumer")
-        browser.script("document.activeElement.blur()")
-        for key, holds in keys:
-            browser.press(key)
-            time.sleep(0.1)
-            wait(browser, "!state.busy")
-            assert holds(), key
-        start(browser, "c1", "eager")
-        browser.script("document.activeElement.blur()")
-        browser.press(" ")
-        wait(browser, "state.view.now > 3000")
-        browser.press(" ")
-        assert drawn(browser, "state.playing") is None
-        wait(browser, "!state.busy && document.querySelector('#machine .box.now')")
-        assert drawn(browser, "document.querySelector('#machine .name.now').textContent") == "Stable"
-        number = drawn(browser, "state.view.rows.find(row => row.message && row.message.api === 'SyncGroup').number")
-        press(browser, f"[data-number='{number}']")
-        shown = drawn(browser, "at('fields').textContent")
-        assert "generation_id" in shown
-        assert "C-SYNC-" in shown
+def test_keys_and_what_a_row_shows(lab: Browser) -> None:
+    keys: list[tuple[str, Callable[[], bool]]] = [
+        ("s", lambda: drawn(lab, "state.actions.at(-1).do") == "step"),
+        ("n", lambda: drawn(lab, "state.actions.at(-1).do") == "change"),
+        ("r", lambda: drawn(lab, "state.actions.at(-1).ms") == 1000),
+        ("b", lambda: drawn(lab, "state.actions.at(-1).do") == "change"),
+        ("Up", lambda: drawn(lab, "document.querySelectorAll('.row[aria-current]').length") == 1),
+        ("Home", lambda: drawn(lab, "state.actions.length") == 0),
+    ]
+    start(lab, "c1", "consumer")
+    lab.script("document.activeElement.blur()")
+    for key, holds in keys:
+        lab.press(key)
+        time.sleep(0.1)
+        lab.wait("!state.busy")
+        assert holds(), key
+    start(lab, "c1", "eager")
+    lab.script("document.activeElement.blur()")
+    lab.press(" ")
+    lab.wait("state.view.now > 3000")
+    lab.press(" ")
+    assert drawn(lab, "state.playing") is None
+    lab.wait("!state.busy && document.querySelector('#machine .box.now')")
+    assert drawn(lab, "document.querySelector('#machine .name.now').textContent") == "Stable"
+    number = drawn(lab, "state.view.rows.find(row => row.message && row.message.api === 'SyncGroup').number")
+    press(lab, f"[data-number='{number}']")
+    shown = drawn(lab, "at('fields').textContent")
+    assert "generation_id" in shown
+    assert "C-SYNC-" in shown
 
 
 @pytest.mark.all
-def test_every_tour_is_played_to_its_end() -> None:
-    with opened() as browser:
-        for name in TOURS:
-            browser.script(f"at('tours').value = '{name}'")
-            press(browser, "#begin")
-            texts = [drawn(browser, "at('chapter').textContent")]
-            while not drawn(browser, "at('next').disabled"):
-                press(browser, "#next")
-                texts.append(drawn(browser, "at('chapter').textContent"))
-            assert len(texts) == len(TOURS[name].chapters)
-            assert all(chapter.text in text for chapter, text in zip(TOURS[name].chapters, texts, strict=True))
-            assert drawn(browser, "at('said').className") == ""
+def test_every_tour_is_played_to_its_end(lab: Browser) -> None:
+    for name in TOURS:
+        lab.script(f"at('tours').value = '{name}'")
+        press(lab, "#begin")
+        texts = [drawn(lab, "at('chapter').textContent")]
+        while not drawn(lab, "at('next').disabled"):
+            press(lab, "#next")
+            texts.append(drawn(lab, "at('chapter').textContent"))
+        assert len(texts) == len(TOURS[name].chapters)
+        assert all(chapter.text in text for chapter, text in zip(TOURS[name].chapters, texts, strict=True))
+        assert drawn(lab, "at('said').className") == ""
 
 
 @pytest.mark.all
-def test_light_and_dark_desktop_and_phone() -> None:
-    with opened() as browser:
-        start(browser, "c1", "consumer")
-        for _ in range(5):
-            press(browser, "#second")
-        grounds = set()
-        for scheme in ("light", "dark"):
-            browser.emulate(scheme)
-            grounds.add(browser.script("return getComputedStyle(document.body).backgroundColor"))
-            for width in (1280, 390):
-                metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
-                command = {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics}
-                browser.ask("POST", f"{browser.session}/goog/cdp/execute", command)
-                assert browser.script("return document.documentElement.scrollWidth") <= width
-                assert unnamed(browser) == []
-        assert len(grounds) == 2
+def test_light_and_dark_desktop_and_phone(lab: Browser) -> None:
+    start(lab, "c1", "consumer")
+    for _ in range(5):
+        press(lab, "#second")
+    grounds = set()
+    for scheme in ("light", "dark"):
+        lab.emulate(scheme)
+        grounds.add(lab.script("return getComputedStyle(document.body).backgroundColor"))
+        for width in (1280, 390):
+            lab.resize(width)
+            assert lab.script("return document.documentElement.scrollWidth") <= width
+            assert unnamed(lab) == []
+    assert len(grounds) == 2
 
 
 @pytest.mark.all
-def test_axe_finds_no_problem() -> None:
+def test_axe_finds_no_problem(lab: Browser) -> None:
     """Contrast, labels and roles, by axe-core. It is in the package axe-core-python."""
-    found = find_spec("axe_core_python")
-    if found is None or found.origin is None:
-        pytest.skip("axe-core is not installed (package axe-core-python)")
-    axe = (Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8")
-    with opened() as browser:
-        browser.script("at('tours').value = 'reconciliation'")
-        press(browser, "#begin")
-        press(browser, "#next")
-        wait(browser, "document.querySelector('#machine .box.now')")
-        press(browser, "#compare")
-        wait(browser, "document.querySelectorAll('#columns svg').length === 3")
-        press(browser, ".row.message")
-        browser.script(axe)
-        for scheme in ("light", "dark"):
-            browser.emulate(scheme)
-            ran = "axe.run({resultTypes: ['violations']}).then(found => { window.found = found.violations; })"
-            browser.script(f"window.found = null; {ran}")
-            wait(browser, "window.found")
-            told = "found.flatMap(each => each.nodes.map(node => [each.id, node.html.slice(0, 120)]))"
-            assert browser.script(f"return {told}") == [], scheme
+    lab.script("at('tours').value = 'reconciliation'")
+    press(lab, "#begin")
+    press(lab, "#next")
+    lab.wait("document.querySelector('#machine .box.now')")
+    press(lab, "#compare")
+    lab.wait("document.querySelectorAll('#columns svg').length === 3")
+    press(lab, ".row.message")
+    for scheme in ("light", "dark"):
+        lab.emulate(scheme)
+        assert lab.problems() == [], scheme
 
 
 def unnamed(browser: Browser) -> list[str]:

@@ -24,7 +24,7 @@ from .report.chart import Chart
 from .report.html import report_page
 from .report.junit import junit
 from .report.terminal import counts, details
-from .report.wire_words import wire_lanes, wire_steps
+from .report.wire_words import wire_lanes, wire_names, wire_steps
 
 #: number of failures that are shrunk and drawn; one of each group
 _SHOWN = 5
@@ -125,5 +125,5 @@ def _recorded_failures(directory: Path, summary: Summary) -> list[Chart]:
         if hint := summary.hints.get(row.seed):
             notes += (hint,)
         marked = step_of_line(trace, row.event)
-        charts.append(Chart(f"seed {row.seed}", notes, wire_lanes(trace), wire_steps(trace), marked))
+        charts.append(Chart(f"seed {row.seed}", notes, wire_lanes(trace), wire_steps(trace), marked, wire_names(trace)))
     return charts

@@ -17,7 +17,9 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record, RecordKey
 from fencepost.protocol.view import GroupState, GroupView, MemberView
 from fencepost_conformance.show.replay.graph import text_chart, who_held_what
-from fencepost_conformance.show.report.chart import Chart, chart_html, chart_svg
+from fencepost_conformance.show.report.chart import Chart, chart_svg, plan_of
+from fencepost_conformance.show.report.chart_page import chart_data, chart_html
+from fencepost_conformance.show.report.folding import heartbeats
 from fencepost_conformance.show.report.holdings import after_each, changed
 from fencepost_conformance.show.report.names import assignment_words, compact, learn
 from fencepost_conformance.show.report.record_words import KINDS, record_words
@@ -266,15 +268,11 @@ def test_two_owners_at_the_same_time_are_marked() -> None:
     seen = Observation(consumer_groups={"g": group(ConsumerGroupState.STABLE, 1, two, ())})
     teller = Teller((EVENTS[0],), (seen,))
     assert who_held_what(teller.steps())[-1].plain.split() == ["t:0", "!AB"]
-    assert 'class="clash"' in chart_html(Chart("", (), teller.lanes(), teller.steps()))
-    assert 'class="clash"' not in chart_html(chart())
+    assert 'class="clash"' in chart_svg(Chart("", (), teller.lanes(), teller.steps()))
+    assert 'class="clash"' not in chart_svg(chart())
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
-
-
-def _pictures(html: str) -> list[ET.Element]:
-    return [ET.fromstring(found) for found in re.findall(r"<svg.*?</svg>", html, re.DOTALL)]
 
 
 def test_the_page_needs_nothing_else() -> None:
@@ -284,21 +282,63 @@ def test_the_page_needs_nothing_else() -> None:
 
 
 def test_every_step_has_a_band_and_a_panel_with_its_rules() -> None:
-    html = chart_html(chart(marked=9))
-    heads, steps = _pictures(html)
-    bands = [each.get("data-step") for each in steps.iter("g")]
-    assert (
-        bands == re.findall(r'<section class="panel" data-step="(\d+)"', html) == [str(at) for at in range(len(EVENTS))]
-    )
-    assert "step marked" in [each.get("class") for each in steps.iter("g")]
-    assert ">M-REC-10</abbr> <abbr " in html
-    assert "".join(heads.itertext()).count("coordinator") == 1
+    data = chart_data(plan_of(chart(marked=9)))
+    assert len(data["steps"]) == len(EVENTS)
+    assert data["marked"] == 9
+    for at, (at_ms, height, kind, _, _, _, band, _, panel, _) in enumerate(data["steps"]):
+        assert (kind == "step marked") == (at == 9) or "failover" in kind
+        assert f">{at_ms}</text>" in band
+        assert f'height="{height}"' in band
+        assert f"<h3>step {at} " in panel
+    rule = re.search(r'<summary title="([^"]+)">M-REC-10</summary>([^<]+)<', data["steps"][1][8])
+    assert rule is not None
+    assert rule[1] == rule[2] != ""
+    assert data["heads"].count("coordinator") == 1
 
 
-@pytest.mark.parametrize(("kind", "count"), [("held m0", 3), ("held m0 leaving", 1), ("held m1", 1)])
-def test_the_strips_show_the_owners(kind: str, count: int) -> None:
-    _, steps = _pictures(chart_html(chart()))
-    assert [each.get("class") for each in steps.iter("rect")].count(kind) == count
+def test_equal_states_and_pictures_are_in_the_page_once() -> None:
+    data = chart_data(plan_of(chart()))
+    for name in ("states", "cells"):
+        assert len({*data[name]}) == len(data[name])
+    changed = [sum(is_new for _, is_new in row[9]) for row in data["steps"]]
+    assert changed == [sum(not group.gone for group in step.groups) for step in chart().steps]
+
+
+@pytest.mark.parametrize(("kind", "steps"), [("held m0", [3]), ("held m0 leaving", [7]), ("held m1", [10])])
+def test_the_strips_show_the_owners(kind: str, steps: list[int]) -> None:
+    """The strips of a step show who holds each partition from then on, with a letter where this changes."""
+    data = chart_data(plan_of(chart()))
+    shown = [[data["cells"][cell] for _, cell in row[7]] for row in data["steps"]]
+    begun = [at for at, cells in enumerate(shown) if any(f'"{kind}"' in each and "<text" in each for each in cells)]
+    assert begun == steps
+    picture = ET.fromstring(chart_svg(chart()))
+    kinds = [each.get("class") for each in picture.iter("{http://www.w3.org/2000/svg}rect")]
+    assert kinds.count(kind) == sum(f'"{kind}"' in each for cells in shown for each in cells)
+
+
+def test_heartbeats_without_news_can_be_folded() -> None:
+    steps = wire_steps(wire("consumer-crash-java"))
+    quiet = heartbeats(steps)
+    assert len(quiet) > 20
+    for at in quiet:
+        step = steps[at]
+        assert "Heartbeat" in (step.brief or step.answers[0].text)
+        assert not any(answer.error for answer in step.answers)
+        assert not step.groups
+    mine = [step.index for step in chart().steps if step.index in heartbeats(chart().steps)]
+    assert mine == []
+
+
+def test_a_request_is_folded_with_its_answer() -> None:
+    """On the wire an answer is a separate step."""
+    steps = wire_steps(wire("consumer-crash-java"))
+    asked = {(step.who, step.what.split(" ")[0]): at for at, step in enumerate(steps) if step.what}
+    quiet = heartbeats(steps)
+    for at, step in enumerate(steps):
+        for answer in step.answers:
+            request = asked.get((step.whom, f"#{answer.request_id}"))
+            if request is not None and "ConsumerGroupHeartbeat" in answer.text:
+                assert (request in quiet) == (at in quiet)
 
 
 def test_text_of_a_trace_is_escaped() -> None:

@@ -28,7 +28,8 @@ from ...show.replay.graph import WIDTH, text_chart
 from ...show.replay.load import Loaded, load
 from ...show.replay.show import as_json as json_of
 from ...show.replay.show import chart_of, chart_of_wire, failing_trace, wire_as_json
-from ...show.report.chart import Chart, chart_html, chart_svg
+from ...show.report.chart import Chart, chart_svg
+from ...show.report.chart_page import chart_html
 from ...targets.jvm.process import ProcessFault
 from ...targets.registry import absolute, build_found, parse_target, profile_for, tell_build
 from ...traces import itf

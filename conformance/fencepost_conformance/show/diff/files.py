@@ -20,7 +20,8 @@ from ...judge.diff.job import Side
 from ...judge.diff.shortest import Shortest
 from ...judge.known import Accepted
 from ...traces.files import EventTrace, write_traces
-from ..report.chart import Chart, chart_html
+from ..report.chart import Chart
+from ..report.chart_page import chart_html
 from ..report.steps import Teller
 from .tell import values_of
 
@@ -137,9 +138,10 @@ def _section(
         ):
             teller = Teller([event for event, _ in steps], [seen for _, seen in steps], told.rules)
             chart = Chart(
-                f"{number}{letter}. {side.name}", _notes(told, value), teller.lanes(), teller.steps(), len(steps) - 1
-            )
-            parts.append(chart_html(chart))
+                f"{number}{letter}. {side.name}", _notes(told, value), teller.lanes(), teller.steps(), len(steps) - 1,
+                teller.names.full(),
+            )  # fmt: skip
+            parts.append(chart_html(chart, level=3))
     return "\n".join(parts)
 
 

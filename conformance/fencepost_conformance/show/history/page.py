@@ -80,15 +80,17 @@ def _offset(row: CommitRow) -> str:
 def _events(history: History, group: GroupHistory) -> str:
     shown = group.events[-_LISTED:]
     left = group.left_out + len(group.events) - len(shown)
-    rows = "".join(_event(each, history.names) for each in shown)
+    first = {each.offset: at for at, each in reversed([*enumerate(shown)])}  # a record may cause several events
+    rows = "".join(_event(each, history.names, linked=first[each.offset] == at) for at, each in enumerate(shown))
     before = f'<p class="dim">{left:,} earlier events are not on this page</p>' if left else ""
     return f"<h2>Events</h2>{before}<table style='overflow-wrap: anywhere'><tbody>{rows}</tbody></table>"
 
 
-def _event(event: Event, names: Mapping[str, str]) -> str:
+def _event(event: Event, names: Mapping[str, str], *, linked: bool) -> str:
     style = ' class="bad"' if event.kind in (Kind.BREACH, Kind.COMMIT_BACK, Kind.ABORTED) else ""
+    mark = f' id="o{event.offset}"' if linked else ""
     return (
-        f'<tr id="o{event.offset}"><td class="dim" style="white-space: nowrap">{time_of(event.at_ms)}</td>'
+        f'<tr{mark}><td class="dim" style="white-space: nowrap">{time_of(event.at_ms)}</td>'
         f'<td class="n dim">{event.offset}</td>'
         f"<td{style}>{escape(sentence(event, names))}</td></tr>"
     )
@@ -134,7 +136,7 @@ def _strips(history: History, group: GroupHistory) -> str:
         f'<span style="min-width: 0">{swatch(number)}{escape(member)}</span>' for member, number in numbers.items()
     )
     size = f'viewBox="0 0 {_NAMES + _WIDTH + 10} {height + 20}" width="{_NAMES + _WIDTH + 10}"'
-    picture = f'<svg {size} role="img" aria-label="Owners of partitions over time">{"".join(parts)}</svg>'
+    picture = f'<svg {size} role="group" aria-label="Owners of partitions over time">{"".join(parts)}</svg>'
     return (
         "<h2>Who held which partition</h2>"
         f'<div class="legend" style="overflow-wrap: anywhere">{legend}'
@@ -150,7 +152,8 @@ def _rebalances(group: GroupHistory, axis: _Axis, height: int) -> Iterable[str]:
         begin, end = axis.x(event.at_ms - event.duration_ms), axis.x(event.at_ms)
         title = f"rebalance to {event.epoch}: {lasting(event.duration_ms)}, until {time_of(event.at_ms)}"
         yield (
-            f'<a href="#o{event.offset}"><rect fill="var(--line)" fill-opacity=".5" x="{begin}" y="22" '
+            f'<a href="#o{event.offset}" aria-label="{escape(title)}"><rect '
+            f'fill="var(--line)" fill-opacity=".5" x="{begin}" y="22" '
             f'width="{max(round(end - begin, 1), 1.5)}" height="{height - 22}">'
             f"<title>{escape(title)}</title></rect></a>"
         )

@@ -12,7 +12,7 @@ from ...judge.rulebook import texts
 from ...traces.files import EventTrace, WireTrace
 from ..report.chart import Chart
 from ..report.steps import Teller
-from ..report.wire_words import wire_lanes, wire_steps
+from ..report.wire_words import wire_lanes, wire_names, wire_steps
 from .decided import rules_of_steps
 from .load import Loaded
 
@@ -23,7 +23,7 @@ def chart_of(name: str, shown: Loaded, found: Examined, *, model: bool = True) -
     rules = rules_of_steps(made.settings, made.profile, made.events, found.ours) if model else []
     teller = Teller(made.events, found.ours, rules)
     marked = None if found.difference is None or found.difference.event < 0 else found.difference.event
-    return Chart(name, notes(found), teller.lanes(), teller.steps(), marked)
+    return Chart(name, notes(found), teller.lanes(), teller.steps(), marked, teller.names.full())
 
 
 def failing_trace(shown: Loaded, found: Examined) -> EventTrace:
@@ -79,7 +79,7 @@ def chart_of_wire(trace: WireTrace, name: str, verdict: WireVerdict | None) -> C
         told = wire_notes(verdict)
         if verdict.refusals:
             marked = step_of_line(trace, verdict.refusals[0].line)
-    return Chart(trace.name or name, told, wire_lanes(trace), wire_steps(trace), marked)
+    return Chart(trace.name or name, told, wire_lanes(trace), wire_steps(trace), marked, wire_names(trace))
 
 
 def step_of_line(trace: WireTrace, line: int) -> int:

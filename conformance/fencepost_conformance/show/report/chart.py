@@ -4,20 +4,22 @@ shows its holder.
 A step is a band across the picture: the event, its records and its answers, each on its own row. In a partition's strip
 a full colour is a holder, a hatched one a holder that must revoke the partition. Two holders at the same time stand
 side by side in a red frame, since the protocol must prevent that.
+
+Each band is drawn for itself, from y = 0 on. ``chart_svg`` puts all bands below each other; a page does so for those
+that are in view (``chart_page``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
 from fencepost_server.look.page import PICTURE
 
-from .details import panel
 from .holdings import GroupAt, after_each
 from .names import Partition
-from .palette import COLOURS, letter, swatch
+from .palette import COLOURS, letter
 from .steps import COORDINATOR, LOG, Append, Kind, StepWords
 
 ROW, GAP = 19, 5
@@ -30,67 +32,66 @@ NAME = 24  # characters of a topic's name
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One trace: a title, notes above the picture, the lanes, the steps, and the index of the step to mark, or None."""
+    """One trace: a title, notes above the picture, the lanes, the steps, and the index of the step to mark, or None.
+    ``full``: the full form of each short name."""
 
     title: str
     notes: tuple[str, ...]
     lanes: Sequence[str]
     steps: Sequence[StepWords]
     marked: int | None = None
+    full: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class _Plan:
-    """The layout: ``x`` of each lane, top and bottom of each step, the strips in order."""
+class Plan:
+    """The layout: ``x`` of each lane, the strips in order, the groups after each step. ``width`` is that of the bands;
+    the strips are to their right."""
 
     chart: Chart
     x: dict[str, float] = field(default_factory=dict)
-    bands: list[tuple[float, float]] = field(default_factory=list)
     strips: list[tuple[str, Partition]] = field(default_factory=list)
     colours: dict[str, int] = field(default_factory=dict)
     standing: list[dict[str, GroupAt]] = field(default_factory=list)
     state_x: float = 0
-    strip_x: float = 0
     width: float = 0
-    height: float = 0
-
-
-def chart_html(chart: Chart) -> str:
-    """Return the chart as a part of a page: the picture on the left, details of the selected step on the right."""
-    plan = _plan(chart)
-    notes = "".join(f'<div class="note">{escape(note)}</div>' for note in chart.notes)
-    size = f'width="{plan.width:.0f}" viewBox="0 0 {plan.width:.0f}'
-    head = f'<svg class="heads" {size} {_head_height(plan):.0f}" height="{_head_height(plan):.0f}">{_heads(plan)}</svg>'
-    body = f'<svg class="steps" {size} {plan.height:.0f}" height="{plan.height:.0f}">{_body(plan)}</svg>'
-    panels = "".join(
-        panel(step, standing, plan.colours) for step, standing in zip(chart.steps, plan.standing, strict=True)
-    )
-    marked = "" if chart.marked is None else f' data-marked="{chart.marked}"'
-    return (
-        f'<h2 id="{escape(chart.title, quote=True)}">{escape(chart.title)}</h2>{notes}{_legend(plan)}'
-        f'<div class="trace"{marked}><div class="picture" tabindex="0">{head}{body}</div>'
-        f'<div class="panels">{panels}</div></div>'
-    )
+    head: float = 0
 
 
 def chart_svg(chart: Chart) -> str:
     """Return the picture alone, as an SVG file."""
-    plan = _plan(chart)
-    head, width = _head_height(plan) + ROW, plan.width
+    plan = plan_of(chart)
+    head, width = plan.head + ROW, plan.width + len(plan.strips) * STRIP + 20
     members = "   ".join(f"{letter(number)} {name}" for name, number in plan.colours.items())
+    heads, drawn, y = [_moved(0, ROW, heads_of(plan))], [], 4.0
+    heads += [_moved(plan.width + at * STRIP, ROW, strip_head(plan, at)) for at in range(len(plan.strips))]
+    for at, step in enumerate(chart.steps):
+        drawn.append(_moved(0, y, band(plan, at), kinds(plan, step), step.index))
+        drawn += [_moved(plan.width + strip * STRIP, y, cell) for strip, cell in cells(plan, at)]
+        y += height(step)
+    rails = "".join(
+        f'<rect class="rail" x="{plan.width + at * STRIP + 1:.0f}" y="0" width="{STRIP - 2}" height="{y:.0f}"/>'
+        for at in range(len(plan.strips))
+    )
+    body = f"{DEFS}{lives(plan, y)}{rails}{''.join(drawn)}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{head + plan.height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {head + plan.height:.0f}" role="img" aria-label="{escape(chart.title, quote=True)}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{head + y + 6:.0f}" '
+        f'viewBox="0 0 {width:.0f} {head + y + 6:.0f}" role="img" aria-label="{escape(chart.title, quote=True)}">'
         f"<style>{PICTURE}text {{ font-family: ui-monospace, monospace; }}</style>"
         f'<rect class="ground" width="100%" height="100%"/>'
         f'<rect class="rail" width="100%" height="{head:.0f}"/>'
-        f'{_text(12, ROW, members, "dim")}<g transform="translate(0 {ROW})">{_heads(plan)}</g>'
-        f'<g transform="translate(0 {head:.0f})">{_body(plan)}</g></svg>\n'
+        f"{_text(12, ROW, members, 'dim')}{''.join(heads)}{_moved(0, head, body)}</svg>\n"
     )
 
 
-def _plan(chart: Chart) -> _Plan:
-    plan = _Plan(chart, standing=after_each([step.groups for step in chart.steps]))
+def _moved(x: float, y: float, drawn: str, kind: str = "", step: int | None = None) -> str:
+    marks = f' class="{kind}"' * bool(kind) + ("" if step is None else f' data-step="{step}"')
+    return f'<g transform="translate({x:.0f} {y:.0f})"{marks}>{drawn}</g>'
+
+
+def plan_of(chart: Chart) -> Plan:
+    """Return the layout of a chart."""
+    plan = Plan(chart, standing=after_each([step.groups for step in chart.steps]))
     clients = [lane for lane in chart.lanes if lane not in (COORDINATOR, LOG)]
     lane_width = max(LANE, LANES / max(len(clients), 1))
     for number, lane in enumerate(clients):
@@ -100,7 +101,7 @@ def _plan(chart: Chart) -> _Plan:
     if LOG in chart.lanes:
         plan.x[LOG] = plan.x[COORDINATOR] + LOG_WIDTH
         right = plan.x[LOG] + 24
-    plan.state_x, plan.strip_x = right, right + STATE
+    plan.state_x, plan.width = right, right + STATE
     held: dict[tuple[str, Partition], None] = {}
     for groups in plan.standing:
         for group in groups.values():
@@ -108,83 +109,82 @@ def _plan(chart: Chart) -> _Plan:
                 plan.colours.setdefault(member.member, len(plan.colours))
                 held.update(((group.group, each), None) for each in (*member.holds, *member.giving_up))
     plan.strips = sorted(held)
-    y = 4.0
-    for step in chart.steps:
-        plan.bands.append((y, y + _rows(step) * ROW + GAP))
-        y = plan.bands[-1][1]
-    plan.width, plan.height = plan.strip_x + len(plan.strips) * STRIP + 20, y + 6
+    names = {f"{group}·{topic}" for group, (topic, _) in plan.strips}
+    plan.head = max(54.0, 40 + max((len(_shortened(name, NAME)) for name in names), default=0) * 5.4)
     return plan
 
 
-def _rows(step: StepWords) -> int:
+def height(step: StepWords) -> float:
+    """Return the height of a step's band."""
     own = bool(step.what) + (step.append is not None) + len(step.answers) + bool(step.error)
-    return max(own, len(step.groups), 1)
+    return max(own, len(step.groups), 1) * ROW + GAP
+
+
+def kinds(plan: Plan, step: StepWords) -> str:
+    """Return the classes of a step's band."""
+    marked = " marked" if step.index == plan.chart.marked else ""
+    return f"step{marked}{' failover' if step.kind is Kind.FAIL_OVER else ''}"
 
 
 # --- heads -----------------------------------------------------------------------------------------------------------
 
 
-def _head_height(plan: _Plan) -> float:
-    names = {f"{group}·{topic}" for group, (topic, _) in plan.strips}
-    return max(54.0, 40 + max((len(_shortened(name, NAME)) for name in names), default=0) * 5.4)
-
-
-def _heads(plan: _Plan) -> str:
-    low = _head_height(plan) - 8
+def heads_of(plan: Plan) -> str:
+    """Draw the names of the lanes."""
+    low = plan.head - 8
     drawn = [_text(TIME - 12, low, "ms", "dim", "end"), _text(12, low, "step", "dim")]
     for lane, x in plan.x.items():
         kind = "lane own" if lane in (COORDINATOR, LOG) else "lane"
         lines = _wrapped(lane, 15)
-        drawn += [_text(x, low - 15 * (len(lines) - 1 - at), line, kind, "middle") for at, line in enumerate(lines)]
+        full = full_name(lane, plan.chart.full)
+        drawn += [
+            _text(x, low - 15 * (len(lines) - 1 - at), line, kind, "middle", full) for at, line in enumerate(lines)
+        ]
     drawn.append(_text(plan.state_x, low, "group", "lane own"))
-    several = len({group for group, _ in plan.strips}) > 1
-    for at, (group, (topic, number)) in enumerate(plan.strips):
-        x = plan.strip_x + (at + 0.5) * STRIP
-        drawn.append(_text(x, low, str(number), "strip", "middle"))
-        if at == 0 or plan.strips[at - 1][0] != group or plan.strips[at - 1][1][0] != topic:
-            name = _shortened(f"{group}·{topic}" if several else topic, NAME)
-            turned = f"translate({x + 3:.0f} {low - 14:.0f}) rotate({0 if len(name) < 3 else -60})"
-            drawn.append(f'<text class="strip" transform="{turned}">{escape(name)}</text>')
     return "".join(drawn)
 
 
-def _legend(plan: _Plan) -> str:
-    if not plan.colours:
-        return ""
-    members = "".join(
-        f'<span class="member">{swatch(number)}{escape(name)}</span>' for name, number in plan.colours.items()
-    )
-    return (
-        f'<p class="legend">{members}<span class="dim">hatched: to revoke · red frame: two holders at once</span></p>'
-    )
+def strip_head(plan: Plan, at: int) -> str:
+    """Draw the name of a strip: the partition's number, and at the first one of a topic the topic."""
+    low, (group, (topic, number)) = plan.head - 8, plan.strips[at]
+    drawn = _text(STRIP / 2, low, str(number), "strip", "middle", f"{topic}:{number} of group {group}")
+    if at == 0 or plan.strips[at - 1][0] != group or plan.strips[at - 1][1][0] != topic:
+        several = len({group for group, _ in plan.strips}) > 1
+        name = _shortened(f"{group}·{topic}" if several else topic, NAME)
+        turned = f"translate({STRIP / 2 + 3:.0f} {low - 14:.0f}) rotate({0 if len(name) < 3 else -60})"
+        whole = f"<title>{escape(topic)} of group {escape(group)}</title>"
+        drawn += f'<text class="strip" transform="{turned}">{whole}{escape(name)}</text>'
+    return drawn
+
+
+def full_name(name: str, full: Mapping[str, str]) -> str:
+    """Return a lane or a member with each short name in its full form."""
+    return " ".join(full.get(word, word) for word in name.split(" "))
 
 
 # --- steps -----------------------------------------------------------------------------------------------------------
 
 
-def _body(plan: _Plan) -> str:
-    drawn = [_DEFS]
-    for lane, x in plan.x.items():
-        kind = "life own" if lane in (COORDINATOR, LOG) else "life"
-        drawn.append(f'<line class="{kind}" x1="{x:.0f}" x2="{x:.0f}" y1="0" y2="{plan.height:.0f}"/>')
-    drawn += _strips(plan)
-    for step, (top, bottom) in zip(plan.chart.steps, plan.bands, strict=True):
-        marked = " marked" if step.index == plan.chart.marked else ""
-        failover = " failover" if step.kind is Kind.FAIL_OVER else ""
-        drawn.append(
-            f'<g class="step{marked}{failover}" data-step="{step.index}">'
-            f'<rect class="band" x="2" y="{top:.0f}" width="{plan.width - 4:.0f}" height="{bottom - top:.0f}" rx="4"/>'
-        )
-        drawn += _step(plan, step, top)
-        drawn.append("</g>")
-    return "".join(drawn)
+def lives(plan: Plan, bottom: float) -> str:
+    """Draw the line of each lane."""
+    return "".join(
+        f'<line class="life{" own" if lane in (COORDINATOR, LOG) else ""}" x1="{x:.0f}" x2="{x:.0f}" y1="0" '
+        f'y2="{bottom:.0f}"/>'
+        for lane, x in plan.x.items()
+    )
 
 
-def _step(plan: _Plan, step: StepWords, top: float) -> list[str]:
-    y = top + ROW * 0.72
-    drawn = [_text(12, y, str(step.index), "dim"), _text(TIME - 12, y, f"{step.at_ms}", "dim", "end")]
-    for at, group in enumerate(step.groups):
-        drawn.append(_text(plan.state_x, y + at * ROW, _state(group), "state gone" if group.gone else "state"))
+def band(plan: Plan, at: int) -> str:
+    """Draw a step: its band, then its parts."""
+    step = plan.chart.steps[at]
+    y = ROW * 0.72
+    drawn = [
+        f'<rect class="band" x="2" y="0" width="{plan.width - 4:.0f}" height="{height(step):.0f}" rx="4"/>',
+        _text(12, y, str(step.index), "dim"),
+        _text(TIME - 12, y, f"{step.at_ms}", "dim", "end"),
+    ]
+    for number, group in enumerate(step.groups):
+        drawn.append(_text(plan.state_x, y + number * ROW, _state(group), "state gone" if group.gone else "state"))
     if step.what:
         drawn += _event(plan, step, y)
         y += ROW
@@ -198,10 +198,10 @@ def _step(plan: _Plan, step: StepWords, top: float) -> list[str]:
     if step.error:
         x = plan.x[COORDINATOR]
         drawn.append(_text(x - 10, y, f"exception inside: {step.error}", "label bad", "end"))
-    return drawn
+    return "".join(drawn)
 
 
-def _event(plan: _Plan, step: StepWords, y: float) -> list[str]:
+def _event(plan: Plan, step: StepWords, y: float) -> list[str]:
     if step.who != COORDINATOR:
         return _arrow(plan, step.who, COORDINATOR, y, label=step.brief, kind="request")
     x = plan.x[COORDINATOR]
@@ -220,7 +220,7 @@ def _event(plan: _Plan, step: StepWords, y: float) -> list[str]:
     return [mark, _text(x - 12, y, _fitting(plan, step.brief), "label own", "end")]
 
 
-def _written(plan: _Plan, append: Append, y: float) -> list[str]:
+def _written(plan: Plan, append: Append, y: float) -> list[str]:
     places = f"{append.first}" if append.end - append.first == 1 else f"{append.first}–{append.end - 1}"
     room = int((LOG_WIDTH - 24) / CHAR)
     label = _shortened(f"[{places}] {append.brief}", room)
@@ -234,7 +234,7 @@ def _written(plan: _Plan, append: Append, y: float) -> list[str]:
     return drawn
 
 
-def _arrow(plan: _Plan, who: str, whom: str, y: float, *, label: str, kind: str, start: bool = False) -> list[str]:
+def _arrow(plan: Plan, who: str, whom: str, y: float, *, label: str, kind: str, start: bool = False) -> list[str]:
     """Draw an arrow under its label, which is at the coordinator's end; ``start``: on the side towards the log."""
     one, other = plan.x.get(who, plan.x[COORDINATOR]), plan.x.get(whom, plan.x[COORDINATOR])
     back = -5 if other > one else 5
@@ -263,19 +263,15 @@ def _state(group: GroupAt) -> str:
 # --- strips ----------------------------------------------------------------------------------------------------------
 
 
-def _strips(plan: _Plan) -> list[str]:
+def cells(plan: Plan, at: int) -> list[tuple[int, str]]:
+    """Draw the strips beside a step: the number of each strip with a holder, and its picture."""
     drawn = []
-    for at, (group, partition) in enumerate(plan.strips):
-        x = plan.strip_x + at * STRIP
-        drawn.append(f'<rect class="rail" x="{x + 1:.0f}" y="0" width="{STRIP - 2}" height="{plan.height:.0f}"/>')
-        begin: tuple[tuple[str, bool], ...] = ()
-        since = 0.0
-        for index, standing in enumerate(plan.standing):
-            now = holders(standing.get(group), partition)
-            if now != begin:
-                drawn += _segment(plan, begin, x, since, plan.bands[index][0])
-                begin, since = now, plan.bands[index][0]
-        drawn += _segment(plan, begin, x, since, plan.height)
+    now, before = plan.standing[at], plan.standing[at - 1] if at else {}
+    for strip, (group, partition) in enumerate(plan.strips):
+        held = holders(now.get(group), partition)
+        if held:
+            begins = held != holders(before.get(group), partition)
+            drawn.append((strip, _cell(plan, held, height(plan.chart.steps[at]), begins=begins)))
     return drawn
 
 
@@ -290,35 +286,29 @@ def holders(group: GroupAt | None, partition: Partition) -> tuple[tuple[str, boo
     )
 
 
-def _segment(
-    plan: _Plan, held: tuple[tuple[str, bool], ...], x: float, top: float, bottom: float
-) -> list[str]:  # fmt: skip
-    if not held or bottom <= top:
-        return []
+def _cell(plan: Plan, held: tuple[tuple[str, bool], ...], tall: float, *, begins: bool) -> str:
     drawn = []
-    width = (STRIP - 3) / len(held)
+    width, top = (STRIP - 3) / len(held), 1 if begins else 0
     for at, (member, leaving) in enumerate(held):
         number = plan.colours[member]
-        left, size = x + 1.5 + at * width, f'width="{width:.1f}" height="{bottom - top - 1:.0f}"'
-        place = f'x="{left:.1f}" y="{top:.0f}" {size} rx="2"'
-        kind = f"held m{number % COLOURS}{' leaving' if leaving else ''}"
-        drawn.append(f'<rect class="{kind}" {place}/>')
+        left = 1.5 + at * width
+        place = f'x="{left:.1f}" y="{top}" width="{width:.1f}" height="{tall - top:.0f}"'
+        drawn.append(f'<rect class="held m{number % COLOURS}{" leaving" if leaving else ""}" {place}/>')
         if leaving:
             drawn.append(f'<rect fill="url(#hatch)" {place}/>')
-        if len(held) == 1:
-            drawn.append(
-                _text(left + width / 2, top + 13, letter(number), "who leaving" if leaving else "who", "middle")
-            )
+        if len(held) == 1 and begins:
+            kind = "who leaving" if leaving else "who"
+            drawn.append(_text(left + width / 2, 13, letter(number), kind, "middle", member))
     if len(held) > 1:
-        drawn.append(
-            f'<rect class="clash" x="{x + 0.5:.1f}" y="{top:.0f}" width="{STRIP - 1}" height="{bottom - top - 1:.0f}"/>'
-        )
-    return drawn
+        upper = f"M0.5 1 H{STRIP - 0.5} " if begins else ""
+        sides = f"M0.5 0 V{tall:.0f} M{STRIP - 0.5} 0 V{tall:.0f}"
+        drawn.append(f'<path class="clash" d="{upper}{sides}"/>')
+    return "".join(drawn)
 
 
 # --- text ------------------------------------------------------------------------------------------------------------
 
-_DEFS = (
+DEFS = (
     '<defs><marker id="good" viewBox="0 0 10 10" refX="7" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
     '<path d="M0 0L10 5L0 10z" class="tip"/></marker>'
     '<marker id="bad" viewBox="0 0 10 10" refX="7" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
@@ -328,11 +318,15 @@ _DEFS = (
 )
 
 
-def _text(x: float, y: float, text: str, kind: str, anchor: str = "start") -> str:
-    return f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}">{escape(text)}</text>'
+def _text(  # noqa: PLR0917
+    x: float, y: float, text: str, kind: str, anchor: str = "start", full: str = ""
+) -> str:
+    """Draw a text; ``full`` is shown on hover, where it differs."""
+    whole = f"<title>{escape(full)}</title>" if full and full != text else ""
+    return f'<text class="{kind}" x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}">{whole}{escape(text)}</text>'
 
 
-def _fitting(plan: _Plan, label: str) -> str:
+def _fitting(plan: Plan, label: str) -> str:
     """Return as much of the label as fits between the times and the coordinator."""
     return _shortened(label, int((plan.x[COORDINATOR] - TIME - 12) / CHAR))
 

@@ -1,4 +1,4 @@
-"""The panel beside the picture for one step: its full description, its rules, and the state of every group after it."""
+"""The panel beside the picture for one step: its full description, its rules, and the state of a group."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .palette import swatch
 from .steps import Append, StepWords
 
 
-def panel(step: StepWords, standing: Mapping[str, GroupAt], colours: Mapping[str, int]) -> str:
-    """Return the panel of a step. ``standing``: all groups after it; ``colours``: each member's colour by number."""
+def panel(step: StepWords) -> str:
+    """Return the panel of a step, without the states of the groups."""
     parts = [f'<h3>step {step.index} <span class="dim">{step.at_ms:,} ms · {step.kind.value}</span></h3>']
     if step.what:
         who = "" if step.who == step.whom else f"<b>{escape(step.who)}</b> → {escape(step.whom)}: "
@@ -24,14 +24,12 @@ def panel(step: StepWords, standing: Mapping[str, GroupAt], colours: Mapping[str
     if step.error:
         parts.append(f'<p class="bad">exception inside: {escape(step.error)}</p>')
     if step.rules:
-        parts.append(f"<h4>rules</h4><ul><li>{' '.join(map(_rule, step.rules))}</li></ul>")
+        parts.append(f"<h4>rules</h4>{''.join(map(_rule, step.rules))}")
     if step.append is not None:
         parts.append(_list(_heading(step.append), step.append.records, bad=step.append.failed))
     parts += [_list("timers", step.timers), _list("started beside", step.tasks)]
-    touched = {group.group for group in step.groups}
     parts += [f'<p class="dim">{escape(group.group)}: gone</p>' for group in step.groups if group.gone]
-    parts += [_group(group, colours, changed=name in touched) for name, group in standing.items()]
-    return f'<section class="panel" data-step="{step.index}" hidden>{"".join(parts)}</section>'
+    return "".join(parts)
 
 
 def _heading(append: Append) -> str:
@@ -47,11 +45,13 @@ def _list(title: str, texts: Iterable[str], *, bad: bool = False) -> str:
 
 
 def _rule(rule_id: str) -> str:
-    """Return a rule's id; a tooltip shows its text."""
-    return f'<abbr title="{escape(brief(rule_id))}">{escape(rule_id)}</abbr>'
+    """Return a rule's id; its text is a tooltip, and shown on a click or by a key."""
+    text = escape(brief(rule_id), quote=True)
+    return f'<details class="rule"><summary title="{text}">{escape(rule_id)}</summary>{text}</details>'
 
 
-def _group(group: GroupAt, colours: Mapping[str, int], *, changed: bool) -> str:
+def group_panel(group: GroupAt, colours: Mapping[str, int]) -> str:
+    """Return the state of a group. ``colours``: each member's colour by number."""
     epochs = ", ".join(f"{name} {number}" for name, number in group.epochs)
     head = f"<b>{escape(group.group)}</b> ({group.kind}) {escape(group.state)} {escape(epochs)}"
     notes = "".join(f'<div class="dim">{escape(note)}</div>' for note in group.notes)
@@ -59,7 +59,7 @@ def _group(group: GroupAt, colours: Mapping[str, int], *, changed: bool) -> str:
     has_targets = any(member.target is not None for member in group.members)
     columns = f"<tr><th>member</th><th>epochs</th><th>holds</th>{'<th>target</th>' if has_targets else ''}</tr>"
     table = f"<table>{columns}{rows}</table>" if rows else ""
-    return f'<div class="group{" changed" if changed else ""}"><div>{head}</div>{notes}{table}</div>'
+    return f"<div>{head}</div>{notes}{table}"
 
 
 def _member(member: MemberAt, colours: Mapping[str, int]) -> str:

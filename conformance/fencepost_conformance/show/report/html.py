@@ -11,7 +11,8 @@ from fencepost_server.look.page import page
 from ...common.counting import counted
 from ...judge.rows.summary import Summary
 from ...judge.verdict import Outcome
-from .chart import Chart, chart_html
+from .chart import Chart
+from .chart_page import chart_html
 from .terminal import asides, counts, sides_of
 
 

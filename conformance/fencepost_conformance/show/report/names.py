@@ -53,6 +53,10 @@ class Names:
     def member(self, member_id: str) -> str:
         return self._short.get(member_id, member_id)
 
+    def full(self) -> dict[str, str]:
+        """Return the full form of each short name."""
+        return {brief: long for long, brief in self._short.items()}
+
     def topic(self, topic_id: bytes) -> str:
         """Return the topic's name, or the end of its id if the trace does not contain the name."""
         return self._topics.get(topic_id) or f"id…{topic_id[-2:].hex()}"

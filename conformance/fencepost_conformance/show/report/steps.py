@@ -84,6 +84,7 @@ class StepWords:
     """A step. ``who`` acts on ``whom`` (both are names of lanes); all texts are short and plain.
 
     ``brief`` is a short form of ``what``. ``groups``: those that the step changed. ``rules``: those that explain it.
+    ``group``: the name of the group that the request or the timer is about, if it is one.
     """
 
     index: int
@@ -100,6 +101,7 @@ class StepWords:
     groups: tuple[GroupAt, ...] = ()
     rules: tuple[str, ...] = ()
     error: str | None = None
+    group: str = ""
 
 
 class Teller:
@@ -196,6 +198,7 @@ class Teller:
             changed(seen, names),
             self._rules[index] if index < len(self._rules) else (),
             seen.error,
+            getattr(event.body if isinstance(event, ev.Request) else getattr(event, "key", None), "group_id", "") or "",
         )
 
     def _append(self, index: int, seen: Observation) -> Append | None:

@@ -35,6 +35,11 @@ def wire_steps(trace: WireTrace) -> list[StepWords]:
     return _Told(trace).steps()
 
 
+def wire_names(trace: WireTrace) -> dict[str, str]:
+    """Return the full form of each short name in the steps."""
+    return _names(trace).full()
+
+
 def wire_lanes(trace: WireTrace) -> list[str]:
     return [*dict.fromkeys(_clients(trace).values()), COORDINATOR]
 
@@ -74,21 +79,25 @@ class _Told:
             what = f"#{line.correlation_id} {api} v{line.api_version} {said}"
             brief = api if request is None else request_brief(request, self._names)
             return StepWords(
-                index, line.at_ms, Kind.REQUEST, who, COORDINATOR, short(what), short(brief), groups=groups
-            )
-        answer, groups = self._answer(line, who, api)
-        return StepWords(index, line.at_ms, Kind.ANSWER, COORDINATOR, who, "", "", (answer,), groups=groups)
+                index, line.at_ms, Kind.REQUEST, who, COORDINATOR, short(what), short(brief), groups=groups,
+                group=getattr(request, "group_id", "") or "",
+            )  # fmt: skip
+        answer, groups, group = self._answer(line, who, api)
+        return StepWords(
+            index, line.at_ms, Kind.ANSWER, COORDINATOR, who, "", "", (answer,), groups=groups, group=group
+        )
 
-    def _answer(self, line: ReceivedLine, who: str, api: str) -> tuple[Answer, tuple[GroupAt, ...]]:
+    def _answer(self, line: ReceivedLine, who: str, api: str) -> tuple[Answer, tuple[GroupAt, ...], str]:
         response = convert.wire_response(line)
         if response is None:
             failed = bool(line.body.get("error_code"))
-            return Answer(who, line.correlation_id, f"{api} {_plain(line.body)}", api, failed), ()
+            return Answer(who, line.correlation_id, f"{api} {_plain(line.body)}", api, failed), (), ""
         text = self._names.short(f"{api} {answer_words(response, self._names)}")
         brief = self._names.short(answer_brief(response, self._names))
         request = self._open.pop((line.connection, line.correlation_id), None)
+        group = getattr(request, "group_id", "") or ""
         groups = () if request is None else self._holdings.answered(line.at_ms, request, response)
-        return Answer(who, line.correlation_id, text, brief, bool(errors_in(response))), groups
+        return Answer(who, line.correlation_id, text, brief, bool(errors_in(response))), groups, group
 
 
 def _clients(trace: WireTrace) -> dict[int, str]:
