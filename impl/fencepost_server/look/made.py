@@ -1,4 +1,4 @@
-"""What made a page: version, commit, date, command, and facts such as the seed, the target and the profile."""
+"""The origin of a page: version, commit, date, command, and facts such as the seed, the target and the profile."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _DIGITS: Final = 12
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What made a page. ``commit`` is ``""`` outside a checkout. ``facts``: name and value of what else decides the
+    """The origin of a page. ``commit`` is ``""`` outside a checkout. ``facts``: name and value of what else decides the
     contents, in order; the page leaves out those without a value."""
 
     release: str

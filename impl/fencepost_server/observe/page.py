@@ -64,5 +64,5 @@ ask();
 
 
 def status_page(made: Made) -> str:
-    """Return the page; it has no data of its own."""
+    """Return the page, without data."""
     return page("fencepost serve", _BODY, made, script=_SCRIPT, icon=True)

@@ -1,46 +1,112 @@
-"""A run as one HTML page: its numbers, its coverage, and each failure as a sequence chart."""
+"""A run as one HTML page: each cause of failures with its shortest trace, then the counts and the coverage."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Final
 
 from fencepost_server.look.made import Made
 from fencepost_server.look.page import page
 
 from ...common.counting import counted
-from ...judge.rows.summary import Summary
+from ...judge.rows.summary import FailureGroup, Summary
 from ...judge.verdict import Outcome
 from .chart import Chart
 from .chart_page import chart_html
+from .names import short_ids
 from .terminal import asides, counts, sides_of
 
+#: characters of a value that a row shows; the chart of the cause has the rest
+_VALUE: Final = 200
 
-def report_page(summary: Summary, seconds: float, charts: Sequence[Chart], made: Made) -> str:
-    """Return the page; ``charts`` show the shrunk failures."""
+
+def report_page(
+    summary: Summary, seconds: float, charts: Sequence[tuple[str, Chart]], made: Made, otherwise: str = ""
+) -> str:
+    """Return the page: the causes first, then the counts and the coverage. ``charts``: the key of a group of failures,
+    and the shortest trace of it. ``otherwise``: a sentence about a profile under which all failures pass."""
     job = summary.job
     outcome = summary.outcome
     verdict = f'<b class="{"good" if outcome is Outcome.PASSED else "bad"}">{outcome}</b>'
     if summary.gaps:
         verdict += f"; some traces have no verdict: {escape('; '.join(summary.gaps))}"
+    tally = summary.tally
     body = [
-        f"<p>Target <code>{escape(job.target)}</code>, profile <code>{escape(job.profile)}</code>, "
-        f"{job.protocol} groups, {counted(job.steps, 'events')} a trace, "
-        f"model {'follows' if job.model else 'does not follow'}: {verdict}.</p>",
-        "<table>",
-        *(
-            f'<tr><th>{escape(name.replace("_", " "))}</th><td class="n">{value:,}</td></tr>'
-            for name, value in (summary.tally.as_counts() | counts(summary, seconds)).items()
-        ),
-        "</table>",
+        f"<p>Target <code>{escape(job.target)}</code>, profile <code>{escape(job.profile)}</code>: {verdict}. "
+        f"{counted(summary.traces, 'traces')} of {job.protocol} groups, {counted(job.steps, 'events')} a trace: "
+        f"{tally.passed:,} passed, {tally.failed:,} failed, {tally.undecided:,} undecided, "
+        f"{tally.broken:,} broken.</p>",
+        f'<p class="note">{escape(otherwise)}</p>' if otherwise else "",
         *(f"<p>{escape(words)}.</p>" for words in asides(summary)),
-        *_divergences(summary),
-        *_failures(summary),
+        *_causes(summary, charts),
         *_unsettled(summary),
-        *(chart_html(chart) for chart in charts),
+        *_divergences(summary),
+        *_counts(summary, seconds),
         *_coverage(summary),
     ]
     return page("Fencepost conformance run", "\n".join(body), made)
+
+
+def _causes(summary: Summary, charts: Sequence[tuple[str, Chart]]) -> Iterable[str]:
+    """Yield a row for each cause, then a part for each with its shortest trace, then the traces without a group."""
+    groups = summary.in_order()
+    if groups:
+        known = f", {summary.known_traces:,} known" if summary.known_traces else ""
+        yield f"<h2>Causes of failures ({len(groups):,}; {summary.tally.failed:,} traces failed{known})</h2>"
+        yield '<table class="rows"><tr><th></th><th class="n">traces</th><th>cause</th><th>first</th></tr>'
+        yield from (_row(summary, number, group) for number, group in enumerate(groups, 1))
+        yield "</table>"
+    drawn = dict(reversed(charts))
+    for number, group in enumerate(groups, 1):
+        yield from _cause(summary, number, group, drawn.get(group.key))
+    named = {id(chart) for key, chart in drawn.items() if key in summary.groups}
+    yield from (chart_html(chart) for _, chart in charts if id(chart) not in named)
+
+
+def _row(summary: Summary, number: int, group: FailureGroup) -> str:
+    known = summary.accepted.get(group.key)
+    reason = "" if known is None else f' <span class="good">known: {escape(known.reason)}</span>'
+    place = f"seed {group.seed}, {'line' if summary.over_wire else 'event'} {group.event}"
+    return (
+        f'<tr><td class="n"><a href="#cause-{number}">{number}</a></td><td class="n">{group.traces:,}</td>'
+        f"<td>{escape(group.key)}{reason}<br>{_sentence(summary, group)}</td><td>{place}</td></tr>"
+    )
+
+
+def _sentence(summary: Summary, group: FailureGroup) -> str:
+    """Say what the first of the traces shows, and what was expected."""
+    if summary.over_wire:
+        return f"{_value(group.left)}; allowed: {_value(group.right)}"
+    one, other = sides_of(summary)
+    return f"{one}: {_value(group.left)}; {escape(other)}: {_value(group.right)}"
+
+
+def _value(text: str) -> str:
+    """Return a value with short ids and at most so many characters; the whole text is shown on hover."""
+    brief = short_ids(text)
+    brief = brief if len(brief) <= _VALUE else f"{brief[:_VALUE]}…"
+    if brief == text:
+        return escape(text)
+    return f'<span title="{escape(text, quote=True)}">{escape(brief)}</span>'
+
+
+def _cause(summary: Summary, number: int, group: FailureGroup, chart: Chart | None) -> Iterable[str]:
+    yield f'<h2 id="cause-{number}">{number}. {escape(group.key)}</h2>'
+    yield f"<p>{_sentence(summary, group)}</p>"
+    if not summary.over_wire:
+        yield f"<p><code>{escape(summary.job.replay(group.seed))} --shrink</code></p>"
+    if chart is not None:
+        yield chart_html(chart, level=3)
+
+
+def _counts(summary: Summary, seconds: float) -> list[str]:
+    rows = (
+        f'<tr><th>{escape(name.replace("_", " "))}</th><td class="n">{value:,}</td></tr>'
+        for name, value in (summary.tally.as_counts() | counts(summary, seconds)).items()
+    )
+    followed = "follows" if summary.job.model else "does not follow"
+    return [f"<h2>Counts</h2><p>The model {followed} each step.</p><table>", *rows, "</table>"]
 
 
 def _divergences(summary: Summary) -> list[str]:
@@ -51,28 +117,6 @@ def _divergences(summary: Summary) -> list[str]:
         for name, count in sorted(summary.divergences.items())
     )
     return ["<h2>Known divergences</h2><table><tr><th>name</th><th>traces</th></tr>", *rows, "</table>"]
-
-
-def _failures(summary: Summary) -> list[str]:
-    if not summary.failures:
-        return []
-    rows = (
-        f'<tr><td class="n">{row.seed}</td><td>{row.outcome}</td><td class="n">{row.event}</td>'
-        f"<td>{escape(row.field)}</td><td><code>{escape(row.left)}</code></td><td><code>{escape(row.right)}</code></td></tr>"
-        for row in summary.failures
-    )
-    groups = "".join(
-        f'<tr><td class="n">{group.traces:,}</td><td><code>{escape(group.key)}</code></td>'
-        f"<td>{escape(summary.accepted[group.key].reason) if group.key in summary.accepted else ''}</td></tr>"
-        for group in summary.in_order()
-    )
-    common = f"<table><tr><th>traces</th><th>what, where, how</th><th>known</th></tr>{groups}</table>"
-    head = "<tr><th>seed</th><th>outcome</th><th>event</th><th>field</th>"
-    sides = sides_of(summary)
-    head += f"<th>{sides[0]}</th><th>{sides[1]}</th></tr>"
-    known = f", {summary.known_traces:,} known" if summary.known_traces else ""
-    title = f"<h2>Differences ({summary.tally.failed:,} failed{known})</h2>"
-    return [f"{title}{common}<h3>The first failures</h3><table>{head}", *rows, "</table>"]
 
 
 def _unsettled(summary: Summary) -> list[str]:

@@ -20,6 +20,8 @@ Partition: TypeAlias = tuple[str, int]
 
 _UUID = re.compile(r"(.*?-)?([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})", re.DOTALL)
 _BASE64_UUID = re.compile(r"[A-Za-z0-9_-]{22}")
+_ANY_UUID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+_LONG_BYTES = re.compile(r"b'(?:[^'\\]|\\.){24,}'")
 _KEPT = 4  # digits of a random id that are shown
 
 
@@ -145,6 +147,12 @@ def assignment_words(assignment: bytes) -> str:
         return compact(partitions)
     text = assignment.decode("ascii", "replace")
     return repr(text) if text.isprintable() and "�" not in text else f"{len(assignment)} B"
+
+
+def short_ids(text: str) -> str:
+    """Return the text with the first digits of each random id, and long byte strings as their length."""
+    text = _ANY_UUID.sub(lambda found: f"{found[0][:_KEPT]}…", text)
+    return _LONG_BYTES.sub(lambda found: f"{len(found[0]) - 3} characters of bytes", text)
 
 
 def _shortened(members: Iterable[str]) -> Mapping[str, str]:
