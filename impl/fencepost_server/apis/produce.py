@@ -26,7 +26,7 @@ from fencepost_server.data.batches import (
 )
 from fencepost_server.data.partition import PartitionLog, durably
 from fencepost_server.data.producers import Refused
-from fencepost_server.data.topics import Topic
+from fencepost_server.data.topics import INTERNAL, Topic
 from fencepost_server.security.acl import Operation, Resource
 
 _log = logging.getLogger(__name__)
@@ -63,12 +63,6 @@ class _Row:
     wrong: Refused | None = None
 
 
-def _topic(call: Call, key: str | bytes) -> Topic | None:
-    """Return the topic of that name or id; None if it does not exist."""
-    topics = call.node.topics
-    return topics.by_id.get(key) if isinstance(key, bytes) else topics.by_name.get(key)
-
-
 def _key(row: ProduceTopic, *, by_id: bool) -> str | bytes:
     return uuid_bytes(row.topic_id) if by_id else str(row.name)
 
@@ -78,6 +72,7 @@ async def produce(call: Call, request: ProduceRequest) -> Values | None:
     by_id = call.version >= _BY_ID_SINCE
     acks = int(request.acks)
     rows = _rows(request, by_id=by_id)
+    await call.node.open_offsets(key for key, _ in rows)
     refused = _refused(call, request, rows)
     answers: dict[str | bytes, list[_Produced]] = {}
     written: list[tuple[PartitionLog, int]] = []
@@ -85,7 +80,7 @@ async def produce(call: Call, request: ProduceRequest) -> Values | None:
     changes: list[Change] = []
     for (key, index), row in rows.items():
         answer: _Produced = {"index": index, "base_offset": -1}
-        topic = _topic(call, key)
+        topic = call.node.topic(key)
         try:
             if refused is not None:
                 raise Refused(refused, "")
@@ -172,7 +167,7 @@ def _refused(call: Call, request: ProduceRequest, rows: Mapping[tuple[str | byte
     for (key, index), row in rows.items():
         if row.batch is not None and row.batch.transactional:
             with suppress(Refused):
-                _writable(call, _topic(call, key), key, index)
+                _writable(call, call.node.topic(key), key, index)
                 producers.add((row.batch.producer_id, row.batch.producer_epoch))
     return Code.invalid_producer_id_mapping if len(producers) > 1 else None
 
@@ -191,11 +186,14 @@ async def _written(
 ) -> tuple[Batch, list[Change]]:
     """Verify a batch, and append it in memory. Returns it with its offsets, and the changes to store: none if the batch
     is a duplicate. Raises ``Refused``."""
+    internal = topic.name in INTERNAL
     # a newer client's batch adds its partition even if it is rejected below
-    if batch.transactional and log.verify(batch, bumps=call.version >= _IMPLICIT_SINCE):
+    if batch.transactional and not internal and log.verify(batch, bumps=call.version >= _IMPLICIT_SINCE):
         await _in_transaction(call, topic.name, log, batch, request.transactional_id)
     if int(request.acks) not in _ACKS:
         raise Refused(Code.invalid_required_acks, "")
+    if internal:  # Kafka lets its own admin client write there, but the coordinators alone write this log
+        raise Refused(Code.invalid_topic_exception, "")
     try:
         check_checksum(batch)
     except CorruptBatch as corrupt:

@@ -15,6 +15,8 @@ from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.traces.offsets_log.rows import TOPIC, LogRow, Notices
 from fencepost_conformance.traces.offsets_log.topic import read_topic
 from fencepost_conformance.traces.wire.access import OPEN
+from fencepost_server.data.encoding import encode_batch
+from fencepost_server.data.offsets_topic import TOPIC_ID
 from fencepost_server.run import Ready
 from fencepost_server.security.acl import Acl, parse_rules
 
@@ -100,6 +102,39 @@ def test_waiting_fetch_is_answered_with_the_next_record() -> None:
             await commit(client, 2)
             answer = (await reader.answer("fetch", 11)).responses[0].partitions[0]
             assert (answer.error_code, answer.high_watermark, bool(answer.records)) == (Code.none, 2, True)
+
+    play(session())
+
+
+async def produced(client: Client, name: str, partition: int, records: bytes, acks: int = -1) -> Any:
+    """Write to a partition by the name of its topic, and return the answer about it."""
+    rows = [{"index": partition, "records": records}]
+    told = await client.ask("produce", 9, acks=acks, timeout=1_000, topic_data=[{"name": name, "partition_data": rows}])
+    return told.responses[0].partition_responses[0]
+
+
+def test_clients_cannot_write_to_the_topic() -> None:
+    """As in Kafka's ``ReplicaManager.appendRecordsToLeader``; the records of the coordinators do not change."""
+
+    async def session() -> None:
+        async with running(topics={"t": 1}) as ready:
+            client = await Client.to(ready.listen)
+            await commit(client, 1)
+            batch = encode_batch([(0, b"k", b"v")], 0)
+            for partition in (0, 49):
+                answer = await produced(client, TOPIC, partition, batch)
+                told = answer.error_code, answer.error_message, answer.base_offset
+                assert told == (Code.invalid_topic_exception, None, -1)
+            assert (await produced(client, TOPIC, 50, batch)).error_code is Code.unknown_topic_or_partition
+            assert (await produced(client, TOPIC, 0, batch, acks=7)).error_code is Code.invalid_required_acks
+            assert (await produced(client, TOPIC, 0, b"")).error_code is Code.invalid_record
+            rows = [{"index": 0, "records": batch}]
+            data = [{"topic_id": TOPIC_ID, "partition_data": rows}]
+            told = await client.ask("produce", 13, acks=-1, timeout=1_000, topic_data=data)
+            (answer,) = told.responses[0].partition_responses
+            assert answer.error_code is Code.invalid_topic_exception
+            assert (await produced(client, "t", 0, batch)).error_code is Code.none
+            assert offsets(await rows_of(ready)) == [("g", 1)]
 
     play(session())
 
