@@ -10,6 +10,7 @@ from pathlib import Path
 from fencepost import coordinator
 from fencepost.codec import Codec
 from fencepost.coordinator import CoordinatorState
+from fencepost.coordinator.kernel.state import Status
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.events import AppendFailed, Load
 from fencepost.protocol.offset_records import ControlKey
@@ -53,8 +54,9 @@ def play(seed: int, protocol: GroupProtocol, steps: int = 120, profile: Profile 
     choices = WithoutHyphens(ids) if profile.draws_no_hyphens else ids
     played = Played(state, 0, [])
     for event in trace.events[: len(trace.observations)]:
+        before = state.status
         state, outcome = coordinator.step(state, event, choices)
-        if isinstance(event, Load) and state.end == len(event.records) + len(outcome.records):
+        if isinstance(event, Load) and before is not Status.ACTIVE and state.status is Status.ACTIVE:  # else ignored
             if played.rows:
                 yield played
             rows = [*rows_of(event.records, event.at_ms, 0)]

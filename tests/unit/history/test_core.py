@@ -21,8 +21,7 @@ from fencepost_conformance.run.seeds import seed_line, seed_of_run
 
 from .logs import Played, play
 
-#: traces of each protocol in a part; the first part has fixed seeds, the others seeds of this run. In about one of 900
-#: new traces the two differ, mostly after a load of a log that lacks records (docs/history.md).
+#: traces of each protocol in a part; the first part has fixed seeds, the others seeds of this run
 TRACES = 12
 PARTS = [0, *(pytest.param(part, marks=pytest.mark.all) for part in range(1, 20))]
 
@@ -60,6 +59,18 @@ def ends(played: Played, name: str) -> list[tuple[int, int, str]]:
     return found
 
 
+def ended(group: GroupHistory, loaded: int) -> list[tuple[int, int | None, str]]:
+    """Return time, epoch and state of the end of each rebalance that began after the load. A coordinator does not
+    report the end of a rebalance whose begin it only loaded."""
+    found, reported = [], False
+    for each in group.events:
+        if each.kind is Kind.BEGAN:
+            reported = each.offset >= loaded
+        elif each.kind is Kind.ENDED and reported:
+            found.append((each.at_ms, each.epoch, each.details))
+    return found
+
+
 def types_of(played: Played, name: str) -> set[GroupType]:
     return {
         each.group_type for _, _, each in played.reports if each.group_id == name and isinstance(each, RebalanceStarted)
@@ -83,9 +94,7 @@ def differs_as_consumer(played: Played, name: str, group: GroupHistory) -> list[
     ours: tuple[object, ...] = (group.epoch, ids, group.state, [tuple(place) for place, _ in group.owners], began)
     if types_of(played, name) == {GroupType.CONSUMER}:
         theirs += (ends(played, name),)
-        epochs = {epoch for _, epoch in began}
-        done = [each for each in events if each.kind is Kind.ENDED and each.epoch in epochs]
-        ours += ([(each.at_ms, each.epoch, each.details) for each in done],)
+        ours += (ended(group, played.loaded),)
     return [] if theirs == ours else [name, theirs, ours]
 
 
@@ -155,6 +164,20 @@ def test_history_tells_what_the_core_did(protocol: GroupProtocol, part: int) -> 
 def test_a_conversion_begins_no_rebalance() -> None:
     """A group in its first rebalance, which has no record yet, and two empty ones become consumer groups."""
     assert differs((5_000_114, 5_000_265, 1_812_722_550), GroupProtocol.MIXED) == []
+
+
+@pytest.mark.parametrize(
+    ("protocol", "seeds"),
+    [
+        # a deleted group begins again with epochs that a rebalance from before the load had
+        (GroupProtocol.CONSUMER, (771_000_138, 771_000_305, 771_000_782)),
+        # the coordinator ignores a load, since it has loaded already; then it writes a generation that began before
+        (GroupProtocol.CLASSIC, (880_000_325,)),
+        (GroupProtocol.MIXED, (880_001_664,)),
+    ],
+)
+def test_rebalances_that_began_before_a_load_are_told_apart(protocol: GroupProtocol, seeds: tuple[int, ...]) -> None:
+    assert differs(seeds, protocol) == []
 
 
 @pytest.mark.parametrize("protocol", list(GroupProtocol))
