@@ -23,6 +23,7 @@ from fencepost_conformance.judge.history.tell import tell
 from fencepost_conformance.show.history.page import history_page
 from fencepost_conformance.show.history.words import notices as about
 from fencepost_conformance.show.history.words import sentence
+from fencepost_conformance.traces.offsets_log.dump import line_ends, pieces, read_piece
 from fencepost_conformance.traces.offsets_log.rows import LogRow, Notices
 from fencepost_conformance.traces.offsets_log.source import rows_from
 from fencepost_server.data.encoding import encode_batch
@@ -108,10 +109,23 @@ def test_transactions_count_when_they_commit() -> None:
     assert (group.commits, group.aborted, group.offsets[0].offset) == (1, 1, 5)
 
 
-def test_plain_commit_wins_over_an_earlier_transaction() -> None:
-    history, kinds, _ = only(log(in_transaction(5), commit(8), end(committed=True), commit(6)))
-    assert kinds == [Kind.APPEARED, Kind.COMMIT_BACK]
-    assert history.groups[0].offsets[0].offset == 6
+@pytest.mark.parametrize(
+    ("records", "commits", "back", "left"),
+    [
+        ([in_transaction(5), commit(8)], 1, 0, 8),
+        ([in_transaction(8), commit(5)], 1, 0, 5),
+        ([commit(8), in_transaction(5)], 2, 1, 5),
+        ([in_transaction(5), commit(8), in_transaction(6)], 2, 1, 6),
+    ],
+)
+def test_the_later_of_a_plain_commit_and_a_transaction_wins(
+    records: list[Record], commits: int, back: int, left: int
+) -> None:
+    """By the offsets of their own records, not by that of the marker (O-TXN-08)."""
+    history, kinds, _ = only(log(*records, end(committed=True)))
+    (group,) = history.groups
+    assert (group.commits, group.back, group.offsets[0].offset) == (commits, back, left)
+    assert kinds == [Kind.APPEARED, *[Kind.COMMIT_BACK] * back]
 
 
 def test_commits_that_go_back_and_pauses_are_measured() -> None:
@@ -187,6 +201,14 @@ def test_records_of_unknown_types_and_torn_ones_are_counted() -> None:
     assert said.count("records that cannot be decoded") == 2
 
 
+def test_reasons_of_skipped_records_are_limited() -> None:
+    rows = log(*[commit(place) for place in range(300)])
+    odd = [row._replace(key=b"\x01" + bytes([place % 256]) + b"g") for place, row in enumerate(rows)]
+    (facts,) = tell(odd).logs
+    assert (len(facts.unknown), sum(facts.unknown.values())) == (101, 300)
+    assert facts.unknown["records for other reasons"] == 300 - 100 - 44  # 44 types occur twice
+
+
 def test_decode_prints_what_it_cannot_decode(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_segments(tmp_path, unknown_types())
     with pytest.raises(SystemExit):
@@ -242,6 +264,77 @@ def test_compressed_batch(tmp_path: Path) -> None:
         assert ["snappy" in line for line in notices.lines()] == [True] * (not left)
 
 
+def test_log_that_a_broker_compacts_meanwhile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cleaner writes new files beside the old ones, and renames and deletes files while they are read."""
+    folder = write_segments(tmp_path, log(*[commit(place) for place in range(8)]), most=2)
+    below = folder / "__consumer_offsets-0"
+    first, second, third, last = sorted(below.iterdir())
+    for suffix in (".cleaned", ".swap", ".deleted"):
+        (below / f"{last.name}{suffix}").write_bytes(last.read_bytes())
+    (below / "00000000000000000000.timeindex").write_bytes(b"x")
+    first.write_bytes(first.read_bytes() + second.read_bytes())  # a new first segment, before the old one is deleted
+    rows = rows_from(folder, notices := Notices())
+    third.unlink()
+    history = tell(rows)
+    assert [row.offset for row in history.groups[0].offsets] == [7]
+    assert [line.partition(": ")[2] for line in notices.lines()] == [
+        "No such file or directory; its records are missing"
+    ]
+    said = "\n".join(about(history))
+    assert "2 records are not in the order of their offsets, and were skipped" in said
+    assert "2 records are missing, in 1 gap up to offset 6: it was compacted" in said
+    with pytest.raises(SystemExit) as ended:
+        main(["decode", str(folder)])
+    assert not ended.value.code
+    assert len(capsys.readouterr().out.splitlines()) == 8
+
+
+def test_group_in_two_partitions_is_told_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Logs of two clusters, or of one whose offsets topic got more partitions."""
+    rows = [*log(commit(1), commit(2)), *[row._replace(partition=7) for row in log(commit(9), commit(8), commit(7))]]
+    status, shown, _ = told(capsys, "g", "--log", str(write_segments(tmp_path, rows)))
+    assert status == 0
+    assert [(each["partition"], each["commits"], each["back"]) for each in shown["groups"]] == [(7, 3, 2), (0, 2, 0)]
+    assert shown["notices"] == ["group 'g' has records in partitions 0 and 7; each of them is told on its own"]
+    with pytest.raises(SystemExit):
+        main(["history", "g", "--log", str(tmp_path)])
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("partition")] == ["partition 7", "partition 0"]
+
+
+def test_empty_group_has_a_history(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of groups that never had a member or a name, or only their deletion is left."""
+    rows = log(classic(0), commit(1, group=""), Record(GroupMetadataKey("gone"), None))
+    folder = str(write_segments(tmp_path, rows))
+    for name, protocol, state in (("g", "classic", "Empty"), ("", "offsets only", ""), ("gone", "offsets only", "")):
+        status, shown, _ = told(capsys, name, "--log", folder)
+        (group,) = shown["groups"]
+        assert (status, group["group"], group["protocol"], group["state"]) == (0, name, protocol, state)
+        assert group["members"] == []
+        assert group["events"]
+
+
+def test_pieces_of_a_dump_have_each_line_once(tmp_path: Path) -> None:
+    good = [json.dumps({"partition": 0, "offset": place, "key_bytes": None, "value_bytes": None}) for place in range(6)]
+    text = "\n".join([*good[:2], "", "{", good[2], "é" * 40, *good[3:], good[0][:-7]])
+    for ends in ("", "\n"):
+        path = tmp_path / "dump"
+        path.write_text(text + ends)
+        whole = Notices()
+        rows = [*rows_from(path, whole)]
+        assert [row.offset for row in rows] == [*range(6)]
+        assert len(whole.lines()) == 3
+        for size in (1, 2, 7, 60, 64, 90, 10_000):
+            found, notices = [], Notices()
+            some = pieces(path.stat().st_size, size)
+            counts = [line_ends(path, piece) for piece in some]
+            for place, piece in enumerate(some):
+                unread = Notices()
+                found += [row for _, row in read_piece(path, piece, sum(counts[:place]), unread)]
+                notices.extend(unread)
+            assert (found, notices) == (rows, whole), size
+
+
 @pytest.mark.parametrize(
     "line", ["{", '{"partition": "x"}', '{"partition": 0, "offset": 1, "key_bytes": "!"}', "7", "[]"]
 )
@@ -265,11 +358,31 @@ def test_unreadable_sources_give_one_line(tmp_path: Path, capsys: pytest.Capture
         (["--log", str(folder), "--client-config", "x"], "--client-config is for --bootstrap only"),
         (["order", "--log", str(folder)], "no group 'order'; did you mean orders?"),
         (["--bootstrap", "127.0.0.1"], "--bootstrap '127.0.0.1' is not HOST:PORT"),
+        (["--log", str(folder), "--engine", "sparc"], "no engine 'sparc'; did you mean spark?"),
+        (["--log", str(folder), "--master", "local[1]"], "--master needs --engine spark"),
+        (["--bootstrap", "127.0.0.1:1", "--engine", "spark"], "--engine spark reads a path"),
+        (["--log", str(tmp_path), "--engine", "spark"], "no log segments"),
     ):
         status, shown, err = told(capsys, *words)
         assert (status, err.count("\n")) == (2, 1), words
         assert said in err
         assert shown["error"] in err
+
+
+def test_decode_says_in_a_line_what_it_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "text").write_text("no dump")
+    for words, said in (
+        ([str(tmp_path / "none")], "no such file or folder"),
+        ([str(tmp_path / "text")], "neither a log segment (.log) nor a dump"),
+        ([str(tmp_path)], "no log segments"),
+        ([], "say where the records are"),
+        (["--bootstrap", "127.0.0.1:1"], "127.0.0.1:1: "),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(["decode", *words])
+        err = capsys.readouterr().err
+        assert (ended.value.code, err.count("\n")) == (2, 1), words
+        assert said in err
 
 
 def test_terminal_shows_the_life_and_the_notices(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from struct import Struct
 from typing import Final
 
 from fencepost.codec import Codec, CodecError, Opaque
@@ -23,7 +24,7 @@ from fencepost.protocol.consumer_records import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
 )
-from fencepost.protocol.logged import is_packed, unpacked
+from fencepost.protocol.logged import NAMED_SIZE, is_packed
 from fencepost.protocol.offset_messages import ZERO_ID
 from fencepost.protocol.offset_records import ControlKey, OffsetCommitKey, OffsetCommitValue
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Record
@@ -34,28 +35,30 @@ from .events import UNKNOWN_MS, Event, GroupHistory, History, Kind, LogFacts, Mo
 from .life import CLASSIC, CONSUMER, OFFSETS_ONLY, Life
 
 _OFFSET: Final = b"\x00\x01"
+_INT64: Final = Struct(">q")
+#: different reasons why records of a partition were skipped; the rest is counted together
+_REASONS: Final = 100
 DEAD: Final = "Dead"
 
 
 class Telling:
-    """The groups of a log, while its records are read. ``only``: the one group to tell; None for all, of which no
-    events are kept unless ``keep_events``."""
+    """The groups of one partition, while its records are read. ``only``: the one group to tell; None for all, of which
+    no events are kept unless ``keep_events``."""
 
-    def __init__(self, only: str | None = None, *, keep_events: bool = False) -> None:
+    def __init__(self, partition: int, only: str | None = None, *, keep_events: bool = False) -> None:
         self._codec = Codec()
         self._only = None if only is None else only.encode()
         self._keeps = keep_events or only is not None
         self._lives: dict[str, Life] = {}
-        self._logs: dict[int, LogFacts] = {}
-        self._places: dict[tuple[int, bytes], tuple[Life, Place]] = {}
-        self._open: dict[tuple[int, int], set[str]] = {}  #: groups of an open transaction, by partition and producer
-        self.names: dict[str, str] = {}
+        self._facts = LogFacts(partition)
+        self._places: dict[bytes, tuple[Life, Place]] = {}
+        self._open: dict[int, set[str]] = {}  #: groups of an open transaction, by producer
+        self._ids: dict[bytes, str] = {}  #: names of topics by their ids
+        self._names: dict[str, str] = {}
 
     def take(self, row: LogRow) -> None:
         """Take the next record."""
-        facts = self._logs.get(row.partition)
-        if facts is None:
-            facts = self._logs[row.partition] = LogFacts(row.partition)
+        facts = self._facts
         if not self._placed(facts, row):
             return
         key, value = row.key, row.value
@@ -69,9 +72,9 @@ class Telling:
                 )
             return
         if key is not None and key[:2] == _OFFSET and value is not None and row.producer is None and is_packed(value):
-            known = self._places.get((row.partition, key))
+            known = self._places.get(key)
             if known is not None:
-                self._commit(*known, unpacked(value), row)
+                self._commit(*known, value, row)
                 return
         try:
             if row.control:
@@ -183,7 +186,7 @@ class Telling:
                 consumer.regex(life, key.regular_expression, None if value is None else value.topics)
             case ConsumerGroupPartitionMetadataKey(), ConsumerGroupPartitionMetadataValue():
                 for topic in value.topics:
-                    self.names[consumer.topic_text(topic.topic_id)] = topic.topic_name
+                    self._name(topic.topic_id, topic.topic_name)
             case _:
                 pass
 
@@ -205,34 +208,44 @@ class Telling:
                 life.tell(Event(row.at_ms, row.offset, Kind.OFFSETS_DELETED, moves=(Move(place, None, None),)))
             return
         if row.producer is not None:
-            self._name(value, key.topic)
+            self._name(value.topic_id, key.topic)
             producer = row.producer.producer_id
             life.commits.begin(producer, place, value.offset, row.offset, row.at_ms)
-            self._open.setdefault((row.partition, producer), set()).add(life.group)
+            self._open.setdefault(producer, set()).add(life.group)
             return
         if row.key is not None:
-            self._places[row.partition, row.key] = life, place
+            self._places[row.key] = life, place
         self._committed(life, place, value, row)
 
-    def _commit(self, life: Life, place: Place, value: OffsetCommitValue, row: LogRow) -> None:
-        life.touch(row.offset, row.at_ms)
-        self._committed(life, place, value, row)
+    def _commit(self, life: Life, place: Place, value: bytes, row: LogRow) -> None:
+        """Take a plain commit to a known partition: nearly all records of a log are such. ``value``: ``is_packed``."""
+        at_ms = row.at_ms
+        life.touch(row.offset, at_ms)
+        if len(value) == NAMED_SIZE:
+            topic_id = value[-16:]
+            if self._ids.get(topic_id) != place.topic:
+                self._name(topic_id, place.topic)
+        (offset,) = _INT64.unpack_from(value, 2)
+        event = life.commits.commit(place, offset, row.offset, at_ms)
+        if event is not None:
+            life.tell(event)
 
     def _committed(self, life: Life, place: Place, value: OffsetCommitValue, row: LogRow) -> None:
-        self._name(value, place.topic)
+        self._name(value.topic_id, place.topic)
         event = life.commits.commit(place, value.offset, row.offset, row.at_ms)
         if event is not None:
             life.tell(event)
 
-    def _name(self, value: OffsetCommitValue, topic: str) -> None:
-        if value.topic_id != ZERO_ID:
-            self.names[consumer.topic_text(value.topic_id)] = topic
+    def _name(self, topic_id: bytes, topic: str) -> None:
+        if topic_id != ZERO_ID and self._ids.get(topic_id) != topic:
+            self._ids[topic_id] = topic
+            self._names[consumer.topic_text(topic_id)] = topic
 
     def _marker(self, key: ControlKey, row: LogRow) -> None:
         if row.producer is None:
             return
         producer = row.producer.producer_id
-        for group in sorted(self._open.pop((row.partition, producer), ())):
+        for group in sorted(self._open.pop(producer, ())):
             life = self._lives[group]
             for event in life.commits.end(producer, row.offset, row.at_ms, committed=key.committed):
                 life.tell(event)
@@ -246,17 +259,16 @@ class Telling:
         return life
 
     def done(self) -> History:
-        """Return the history of all groups, worst first."""
+        """Return the history of the groups, worst first."""
         groups = []
         for life in self._lives.values():
-            facts = self._logs[life.partition]
             if life.removed:
                 _delete(life, LogRow(life.partition, life.last, life.last_ms, None, None))
             consumer.settle(life, life.last_ms, life.last)
             if life.protocol == CONSUMER:
                 life.state = consumer.state_of(life)
-            groups.append(life.done(facts.last_gap))
-        return History(tuple(sorted(groups, key=badness)), tuple(sorted(self._logs.values(), key=_number)), self.names)
+            groups.append(life.done(self._facts.last_gap))
+        return History(tuple(sorted(groups, key=badness)), (self._facts,), self._names)
 
 
 def tell(rows: Iterable[LogRow], only: str | None = None, *, keep_events: bool = False) -> History:
@@ -264,19 +276,28 @@ def tell(rows: Iterable[LogRow], only: str | None = None, *, keep_events: bool =
 
     Memory depends on the number of groups, members and partitions, not on the number of records. ``only``: one group.
     ``keep_events``: keep the last events of all groups, not only those of ``only``."""
-    telling = Telling(only, keep_events=keep_events)
+    partitions: dict[int, Telling] = {}
     for row in rows:
+        telling = partitions.get(row.partition)
+        if telling is None:
+            telling = partitions[row.partition] = Telling(row.partition, only, keep_events=keep_events)
         telling.take(row)
-    return telling.done()
+    return merged(each.done() for each in partitions.values())
 
 
-def badness(group: GroupHistory) -> tuple[int, int, int, int, str]:
+def merged(parts: Iterable[History]) -> History:
+    """Return the histories of different partitions as one."""
+    found = sorted(parts, key=lambda part: part.logs[0].partition)
+    names: dict[str, str] = {}
+    for part in found:
+        names.update(part.names)
+    groups = sorted((group for part in found for group in part.groups), key=badness)
+    return History(tuple(groups), tuple(log for part in found for log in part.logs), names)
+
+
+def badness(group: GroupHistory) -> tuple[int, int, int, int, str, int]:
     """Return the sort key of a group: broken rules, rebalances, time in rebalance, commits that went back."""
-    return -group.breaches, -group.rebalances, -group.rebalance_ms, -group.back, group.group
-
-
-def _number(facts: LogFacts) -> int:
-    return facts.partition
+    return -group.breaches, -group.rebalances, -group.rebalance_ms, -group.back, group.group, group.partition
 
 
 def _delete(life: Life, row: LogRow) -> None:
@@ -287,6 +308,8 @@ def _delete(life: Life, row: LogRow) -> None:
 
 
 def _count(facts: LogFacts, reason: str) -> None:
+    if reason not in facts.unknown and len(facts.unknown) >= _REASONS:
+        reason = "records for other reasons"
     facts.unknown[reason] = facts.unknown.get(reason, 0) + 1
 
 

@@ -16,6 +16,7 @@ _MODEL = {"transitions": "transitions", "numpy": "numpy"}
 _CORE = {"xxhash": "xxhash", "re2": "google-re2", "rich": "rich"}
 TRACES = {"pyarrow": "pyarrow", "pydantic": "pydantic", "transitions": "transitions", **_CORE}
 FILES = {"pydantic": "pydantic", "transitions": "transitions", **_CORE}
+LOGS = {"pydantic": "pydantic", "crc32c": "crc32c", "kio": "kio", **_CORE}
 GRAPHS = {**_MODEL, **_CORE}
 
 

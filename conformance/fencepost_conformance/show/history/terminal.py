@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
 from rich.markup import escape
@@ -53,9 +53,17 @@ def broken(group: GroupHistory) -> str:
     return f"{group.breaches:,} ({group.uncertain:,} uncertain)"
 
 
-def story(history: History, group: GroupHistory, unread: Sequence[str]) -> Iterator[RenderableType]:
+def stories(history: History, unread: Sequence[str]) -> Iterator[RenderableType]:
+    """Yield the life of a group, in each partition that has records of it, and what could not be read."""
+    for group in history.groups:
+        if len(history.groups) > 1:
+            yield Text(f"partition {group.partition}", style="bold")
+        yield from story(group, history.names)
+    yield from _unread(history, unread)
+
+
+def story(group: GroupHistory, names: Mapping[str, str]) -> Iterator[RenderableType]:
     """Yield the life of a group: its events, its members, its commits."""
-    names = history.names
     if group.left_out:
         yield Text(f"{group.left_out:,} earlier events are not shown", style="dim")
     for event in group.events:
@@ -85,7 +93,6 @@ def story(history: History, group: GroupHistory, unread: Sequence[str]) -> Itera
         yield listing
     if group.uncertain:
         yield Text(f"{group.uncertain:,} broken rules may come from records that are missing before them")
-    yield from _unread(history, unread)
 
 
 def _unread(history: History, unread: Sequence[str]) -> Iterator[RenderableType]:

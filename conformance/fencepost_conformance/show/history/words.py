@@ -109,7 +109,15 @@ def moved(moves: Iterable[Move], names: Mapping[str, str]) -> str:
 
 def notices(history: History) -> list[str]:
     """Return what the log lacks or contradicts, a sentence each."""
-    lines = []
+    places: dict[str, list[int]] = {}
+    for group in history.groups:
+        places.setdefault(group.group, []).append(group.partition)
+    lines = [
+        f"group {name!r} has records in partitions {' and '.join(map(str, sorted(numbers)))}; each of them is told on "
+        "its own"
+        for name, numbers in places.items()
+        if len(numbers) > 1
+    ]
     for facts in history.logs:
         lines += [f"partition {facts.partition}: {line}" for line in _about(facts)]
     return lines

@@ -32,21 +32,36 @@ def rows_of(batch: Batch, partition: int) -> Iterator[LogRow]:
         producer = Producer(batch.producer_id, batch.producer_epoch)
     control, base = batch.control, batch.base
     begin, fixed = batch.base_timestamp, batch.max_timestamp if batch.attributes & _APPEND_TIME else None
-    at = 0
+    at, most = 0, len(data)
     try:
         for _ in range(batch.count):
             length, at = _varint(data, at)
             end = at + length
-            if end > len(data) or length < 0:
+            if end > most or length < 0:
                 raise IndexError
-            later, at = _varint(data, at + 1)  # after the attributes
-            further, at = _varint(data, at)
+            at += 1  # the attributes
+            if not data[at]:  # usual: the first time of the batch
+                later = 0
+                at += 1
+            else:
+                later, at = _varint(data, at)
+            further = data[at]
+            if further < 0x80 and not further & 1:  # as _varint, without the cost of a call
+                further >>= 1
+                at += 1
+            else:
+                further, at = _varint(data, at)
             size, at = _varint(data, at)
             key = value = None
             if size >= 0:
                 key = data[at : at + size]
                 at += size
-            size, at = _varint(data, at)
+            size = data[at]
+            if size < 0x80 and not size & 1:
+                size >>= 1
+                at += 1
+            else:
+                size, at = _varint(data, at)
             if size >= 0:
                 value = data[at : at + size]
                 at += size

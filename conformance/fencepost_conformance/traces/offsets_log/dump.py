@@ -13,7 +13,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter
 
@@ -23,6 +23,9 @@ from fencepost.protocol.offset_records import Producer
 from ..record_form import RecordField
 from .rows import NO_TIME, LogRow, Notices
 
+#: bytes of a piece of a dump that a task reads
+_PIECE: Final = 64 << 20
+_BUFFER: Final = 1 << 20
 _FORM: Final[TypeAdapter[Any]] = TypeAdapter(RecordField)
 
 
@@ -76,20 +79,55 @@ def iso(at_ms: int) -> str | None:
 
 def read_dump(path: Path, notices: Notices) -> Iterator[LogRow]:
     """Yield the records of a dump; lines that are none are noted. Raises ``OSError``."""
+    for _, row in read_piece(path, Piece(0, path.stat().st_size), 0, notices):
+        yield row
+
+
+class Piece(NamedTuple):
+    """The lines of a dump that begin at a byte from ``begin`` to below ``end``."""
+
+    begin: int
+    end: int
+
+
+def pieces(size: int, most: int = _PIECE) -> list[Piece]:
+    """Divide a dump of ``size`` bytes into pieces of at most ``most`` bytes."""
+    return [Piece(begin, min(begin + most, size)) for begin in range(0, size, most)]
+
+
+def line_ends(path: Path, piece: Piece) -> int:
+    """Count the line ends in the bytes of a piece. Raises ``OSError``."""
+    found = 0
     with path.open("rb") as file:
-        yield from read_lines(file, str(path), notices)
+        file.seek(piece.begin)
+        left = piece.end - piece.begin
+        while left > 0 and (data := file.read(min(left, _BUFFER))):
+            found += data.count(b"\n")
+            left -= len(data)
+    return found
 
 
-def read_lines(file: IO[bytes], name: str, notices: Notices) -> Iterator[LogRow]:
-    """Yield the records of lines."""
-    for number, text in enumerate(file, 1):
-        if text.isspace():
-            continue
-        try:
-            yield row_of(json.loads(text))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as wrong:
-            said = f"no field {wrong}" if isinstance(wrong, KeyError) else str(wrong).split("\n", maxsplit=1)[0]
-            notices.add(f"{name}:{number}: not a record of fencepost decode: {said}")
+def read_piece(path: Path, piece: Piece, before: int, notices: Notices) -> Iterator[tuple[int, LogRow]]:
+    """Yield the records of a piece, each with the number of its line; lines that are none are noted. ``before``: the
+    number of line ends before the piece. Raises ``OSError``."""
+    with path.open("rb") as file:
+        at = max(piece.begin - 1, 0)
+        file.seek(at)
+        if piece.begin:  # to the first line that begins in the piece
+            rest = file.readline()
+            at += len(rest)
+            before += at > piece.begin
+        for number, text in enumerate(file, before + 1):
+            if at >= piece.end:
+                return
+            at += len(text)
+            if text.isspace():
+                continue
+            try:
+                yield number, row_of(json.loads(text))
+            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as wrong:
+                said = f"no field {wrong}" if isinstance(wrong, KeyError) else str(wrong).split("\n", maxsplit=1)[0]
+                notices.add(f"{path}:{number}: not a record of fencepost decode: {said}")
 
 
 def row_of(line: Any) -> LogRow:

@@ -42,6 +42,12 @@ class Notices:
         else:
             self.left_out += times
 
+    def extend(self, later: Notices) -> None:
+        """Note the sentences of a later part."""
+        for sentence, times in later.told.items():
+            self.add(sentence, times)
+        self.left_out += later.left_out
+
     def lines(self) -> list[str]:
         """Return the sentences, with the number of times that each was noted."""
         lines = [f"{text} ({count:,} times)" if count > 1 else text for text, count in self.told.items()]

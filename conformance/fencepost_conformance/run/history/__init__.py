@@ -1,0 +1,1 @@
+"""Histories of groups from large logs, on the engine of the user's choice."""
