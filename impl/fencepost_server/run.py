@@ -16,6 +16,7 @@ from uuid import uuid4
 
 from fencepost.aio import GroupBroker, RandomChoices
 from fencepost.aio.engine import Watcher
+from fencepost.codec import LAYOUTS, NEWEST
 from fencepost.functions import KafkaFunctions
 from fencepost.protocol.choices import Functions
 from fencepost.protocol.profile import Profile
@@ -219,6 +220,8 @@ class Run:
 
     def _node(self, groups: Groups, leader_epoch: int = 0) -> Node:
         setup = self.setup
+        layout = LAYOUTS.get(setup.profile.name, NEWEST)
+        offsets = OffsetsTopic(groups, self.store, leader_epoch, layout) if isinstance(groups, GroupBroker) else None
         return Node(
             setup.options,
             setup.settings,
@@ -227,7 +230,7 @@ class Run:
             acl=setup.acl,
             users=setup.users,
             leader_epoch=leader_epoch,
-            offsets=OffsetsTopic(groups, self.store, leader_epoch) if isinstance(groups, GroupBroker) else None,
+            offsets=offsets,
         )
 
     async def _tell_ready(self, server: Server, address: Address) -> None:

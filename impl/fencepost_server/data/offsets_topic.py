@@ -17,7 +17,7 @@ from itertools import groupby
 from typing import Final, NamedTuple, Protocol
 from uuid import NAMESPACE_OID, uuid5
 
-from fencepost.codec import Codec
+from fencepost.codec import NEWEST, Codec, Layout
 from fencepost.host.broker import HostEvent, OnPartition, Served
 from fencepost.protocol.consumer_records import ConsumerGroupTargetAssignmentMetadataValue
 from fencepost.protocol.events import Appended, AppendFailed, Load, LoadFailed, LoadStarted, Unload
@@ -33,7 +33,6 @@ NAME: Final = "__consumer_offsets"
 TOPIC_ID: Final = uuid5(NAMESPACE_OID, NAME).bytes
 CONFIG: Final = {"cleanup.policy": "compact", "compression.type": "producer", "segment.bytes": "104857600"}
 _NO_TIME: Final = -1
-_CODEC: Final = Codec()
 #: records of a load in one batch
 _TOGETHER: Final = 500
 #: the size of a partition in memory, in bytes, from which it is filled from the store again, which compacts it
@@ -113,10 +112,12 @@ class _Partition:
 
 
 class OffsetsTopic:
-    """The topic of the coordinators ``groups``, whose records are in ``store``. ``topic`` is None until it is read."""
+    """The topic of the coordinators ``groups``, whose records are in ``store``. ``layout``: of the release whose bytes
+    the records have. ``topic`` is None until it is read."""
 
-    def __init__(self, groups: Coordinators, store: Store, leader_epoch: int = 0) -> None:
+    def __init__(self, groups: Coordinators, store: Store, leader_epoch: int = 0, layout: Layout = NEWEST) -> None:
         self.topic: Topic | None = None
+        self._codec = Codec(layout)
         self._groups = groups
         self._store = store
         self._leader_epoch = leader_epoch
@@ -172,7 +173,7 @@ class OffsetsTopic:
     def _encoded(self, records: Iterable[Record], base: int, at_ms: int | None) -> Iterator[_Written]:
         """Encode records, those with equal headers together; with ``at_ms`` None, each has the time of its value."""
         for (producer, ends, time), some in groupby(enumerate(records, base), key=lambda row: _header(row[1], at_ms)):
-            batch = [(offset, *_CODEC.encode(record)) for offset, record in some]
+            batch = [(offset, *self._codec.encode(record)) for offset, record in some]
             for first in range(0, len(batch), _TOGETHER):
                 data = encode_batch(
                     batch[first : first + _TOGETHER],

@@ -10,6 +10,8 @@ from kio.schema.errors import ErrorCode as Code
 
 from fencepost.codec import Codec
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
+from fencepost.protocol.profile import Profile
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_0
 from fencepost_conformance.common.addresses import Address
 from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.traces.offsets_log.rows import TOPIC, LogRow, Notices
@@ -102,6 +104,21 @@ def test_waiting_fetch_is_answered_with_the_next_record() -> None:
             await commit(client, 2)
             answer = (await reader.answer("fetch", 11)).responses[0].partitions[0]
             assert (answer.error_code, answer.high_watermark, bool(answer.records)) == (Code.none, 2, True)
+
+    play(session())
+
+
+@pytest.mark.parametrize(("profile", "version"), [(KAFKA_4_0, 3), (INTENDED, 4)])
+def test_records_have_the_bytes_of_the_profiles_release(profile: Profile, version: int) -> None:
+    """Kafka 4.0 writes version 3 of an offset, which old readers know; later releases write version 4 (F-REC-20)."""
+
+    async def session() -> None:
+        async with running(topics={"t": 1}, profile=profile) as ready:
+            client = await Client.to(ready.listen)
+            await commit(client, 1)
+            (row,) = await rows_of(ready)
+            assert row.value is not None
+            assert (row.value[:2], offsets([row])) == (version.to_bytes(2, "big"), [("g", 1)])
 
     play(session())
 
