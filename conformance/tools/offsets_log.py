@@ -35,6 +35,7 @@ from fencepost.protocol.consumer_records import (
 from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.embedded import Assignment, Subscription, encode_assignment, encode_subscription
 from fencepost.protocol.offset_records import ControlKey, ControlValue, OffsetCommitKey, OffsetCommitValue, Producer
+from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
 from fencepost.sharding import partition_for
 from fencepost_server.data.encoding import encode_batch
@@ -115,7 +116,7 @@ def _generation(group: Group, left: Sequence[str], joined: Sequence[str], at_ms:
             rebalance_timeout=300_000,
             session_timeout=45_000,
             subscription=subscription,
-            assignment=encode_assignment(Assignment(tuple((group.topic, number) for number in places))),
+            assignment=encode_assignment(Assignment(tuple(TopicPartition(group.topic, number) for number in places))),
         )
         for name, places in group.held.items()
     )

@@ -176,7 +176,7 @@ def test_a_conversion_begins_no_rebalance() -> None:
         (GroupProtocol.MIXED, (880_001_664,)),
     ],
 )
-def test_rebalances_that_began_before_a_load_are_told_apart(protocol: GroupProtocol, seeds: tuple[int, ...]) -> None:
+def test_rebalances_that_began_before_a_load_are_distinguished(protocol: GroupProtocol, seeds: tuple[int, ...]) -> None:
     assert differs(seeds, protocol) == []
 
 

@@ -121,7 +121,7 @@ def test_transactions_count_when_they_commit() -> None:
 def test_the_later_of_a_plain_commit_and_a_transaction_wins(
     records: list[Record], commits: int, back: int, left: int
 ) -> None:
-    """By the offsets of their own records, not by that of the marker (O-TXN-08)."""
+    """The offsets of the two records decide, not that of the marker (O-TXN-08)."""
     history, kinds, _ = only(log(*records, end(committed=True)))
     (group,) = history.groups
     assert (group.commits, group.back, group.offsets[0].offset) == (commits, back, left)
@@ -289,13 +289,13 @@ def test_log_that_a_broker_compacts_meanwhile(tmp_path: Path, capsys: pytest.Cap
     assert len(capsys.readouterr().out.splitlines()) == 8
 
 
-def test_group_in_two_partitions_is_told_twice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_group_in_two_partitions_has_two_histories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Logs of two clusters, or of one whose offsets topic got more partitions."""
     rows = [*log(commit(1), commit(2)), *[row._replace(partition=7) for row in log(commit(9), commit(8), commit(7))]]
     status, shown, _ = told(capsys, "g", "--log", str(write_segments(tmp_path, rows)))
     assert status == 0
     assert [(each["partition"], each["commits"], each["back"]) for each in shown["groups"]] == [(7, 3, 2), (0, 2, 0)]
-    assert shown["notices"] == ["group 'g' has records in partitions 0 and 7; each of them is told on its own"]
+    assert shown["notices"] == ["group 'g' has records in partitions 0 and 7; each partition has its own history"]
     with pytest.raises(SystemExit):
         main(["history", "g", "--log", str(tmp_path)])
     lines = capsys.readouterr().out.splitlines()

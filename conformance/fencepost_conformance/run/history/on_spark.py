@@ -1,6 +1,6 @@
 """The history of the groups in log segments or in a dump, from the executors of a Spark session.
 
-All records of a group are in one partition of the offsets topic, so each partition is told on its own. Log segments
+All records of a group are in one partition of the offsets topic, so each partition has a separate history. Log segments
 are divided by partition: a task reads those of one. A dump is divided by bytes: a task reads the lines of one piece,
 and Spark sorts the records by partition and line. Either way a task keeps one batch or line and the state of the
 groups, but no log.
@@ -40,7 +40,7 @@ Part = tuple[list[History], Notices]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the tasks do. ``only``: the one group to tell."""
+    """The work of the tasks. ``only``: the one group to tell."""
 
     only: str | None
 

@@ -113,8 +113,8 @@ def notices(history: History) -> list[str]:
     for group in history.groups:
         places.setdefault(group.group, []).append(group.partition)
     lines = [
-        f"group {name!r} has records in partitions {' and '.join(map(str, sorted(numbers)))}; each of them is told on "
-        "its own"
+        f"group {name!r} has records in partitions {' and '.join(map(str, sorted(numbers)))}; each partition has "
+        "its own history"
         for name, numbers in places.items()
         if len(numbers) > 1
     ]
