@@ -1,6 +1,6 @@
 """The compiled core gives the same outcomes as the sources for the same seeds, under every profile.
 
-Compiling everything takes minutes, so ``make test`` compiles the codec only.
+Compiling takes minutes, so ``make test`` compiles nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COUNT = "40"
 _WITH_A_STAND_IN = ["--deselect", "fencepost_server/test_bad_frames.py::test_frames_that_no_client_sends"]
 WHERE = "import fencepost.coordinator.dispatch as it; print(it.__file__)"
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(unavailable()), reason=unavailable())]
+pytestmark = [pytest.mark.slow, pytest.mark.all, pytest.mark.skipif(bool(unavailable()), reason=unavailable())]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,6 @@ def run(words: list[str], path: Path) -> str:
     return subprocess.run([sys.executable, *words], env=env, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.all
 def test_both_do_the_same(compiled: Path) -> None:
     assert ".so" in run(["-c", WHERE], compiled)
     assert run(["-c", WHERE], ROOT / "impl").strip().endswith(".py")
@@ -56,7 +55,7 @@ def test_both_do_the_same(compiled: Path) -> None:
     assert [*zip(of_sources, run(words, compiled).splitlines(), strict=True)] == [(row, row) for row in of_sources]
 
 
-@pytest.mark.parametrize("built", ["compiled_codec", pytest.param("compiled", marks=pytest.mark.all)])
+@pytest.mark.parametrize("built", ["compiled_codec", "compiled"])
 def test_the_codec_writes_and_reads_the_same(request: pytest.FixtureRequest, built: str) -> None:
     """The compiled codec gives the records kept of Kafka's serde, and a digest of random records (F-REC-20,
     F-REC-22)."""
@@ -85,7 +84,6 @@ def test_the_codec_writes_and_reads_the_same(request: pytest.FixtureRequest, bui
     assert told[0] == "[]"
 
 
-@pytest.mark.all
 def test_states_go_from_one_to_the_other(compiled: Path, tmp_path: Path) -> None:
     """A host may store a state with the interpreted core and continue with the compiled one, or the other way round."""
     begin = (
@@ -105,7 +103,6 @@ def test_states_go_from_one_to_the_other(compiled: Path, tmp_path: Path) -> None
         assert told.split() == ["True", "True", "Status.LOADING"]
 
 
-@pytest.mark.all
 def test_the_modules_of_the_server_pass_their_tests_compiled(compiled: Path) -> None:
     assert ".so" in run(["-c", "import fencepost_server.dispatch as it; print(it.__file__)"], compiled)
     env = os.environ | {"PYTHONPATH": str(compiled)}

@@ -194,6 +194,7 @@ def test_a_killed_worker_costs_its_tasks_only(
     assert {each["Stage Attempt ID"] for each in ends if each["Stage ID"] in making} == {0}
 
 
+@pytest.mark.all
 def test_packages_that_executors_lack_are_reported_in_one_line(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -71,36 +71,26 @@ def rows_of(cores: int, directory: Path, plans: dict[GroupProtocol, Plan]) -> di
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[GroupProtocol, Found]]:
-    """Return what one and two cores make. One core makes classic groups only: a run costs more than its traces."""
-    plans = {1: {GroupProtocol.CLASSIC: PLAN}, 2: PLANS}
-    return {cores: rows_of(cores, tmp_path_factory.mktemp(f"cores-{cores}"), some) for cores, some in plans.items()}
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[GroupProtocol, Found]:
+    """Return the rows and the summary that two cores make. The test of a killed run uses one core."""
+    return rows_of(2, tmp_path_factory.mktemp("cores-2"), PLANS)
 
 
-RUNS = [(1, GroupProtocol.CLASSIC), *((2, protocol) for protocol in PLANS)]
-
-
-@pytest.mark.parametrize(("cores", "protocol"), RUNS)
+@pytest.mark.parametrize("protocol", PLANS)
 def test_rows_do_not_depend_on_where_they_were_made(
-    runs: dict[int, dict[GroupProtocol, Found]],
-    expected: dict[GroupProtocol, list[Row]],
-    cores: int,
-    protocol: GroupProtocol,
+    runs: dict[GroupProtocol, Found], expected: dict[GroupProtocol, list[Row]], protocol: GroupProtocol
 ) -> None:
-    rows, _ = runs[cores][protocol]
+    rows, _ = runs[protocol]
     assert rows == expected[protocol]
 
 
-@pytest.mark.parametrize(("cores", "protocol"), RUNS)
+@pytest.mark.parametrize("protocol", PLANS)
 def test_sums_equal_the_rows(
-    runs: dict[int, dict[GroupProtocol, Found]],
-    expected: dict[GroupProtocol, list[Row]],
-    cores: int,
-    protocol: GroupProtocol,
+    runs: dict[GroupProtocol, Found], expected: dict[GroupProtocol, list[Row]], protocol: GroupProtocol
 ) -> None:
     by_hand = Summary(PLANS[protocol].job)
     by_hand.add_all(expected[protocol])
-    _, summary = runs[cores][protocol]
+    _, summary = runs[protocol]
     assert summary == by_hand
     assert len(catalogue.names(summary.reached)) > 100
 
@@ -144,8 +134,8 @@ def test_a_target_that_fails_permanently_leaves_the_committed_waves(
     assert (summary.traces, summary.stopped) == (len(first), GONE.partition(": ")[2])
 
 
-def test_traces_of_mixed_groups_convert_them(runs: dict[int, dict[GroupProtocol, Found]]) -> None:
-    _, summary = runs[2][GroupProtocol.MIXED]
+def test_traces_of_mixed_groups_convert_them(runs: dict[GroupProtocol, Found]) -> None:
+    _, summary = runs[GroupProtocol.MIXED]
     assert {"rule X-UP-01", "rule X-DOWN-01"} <= {*catalogue.names(summary.reached)}
 
 

@@ -52,6 +52,7 @@ def test_an_unpacked_release_is_a_target(unpacked: Path, capsys: pytest.CaptureF
     assert told in said.splitlines()
 
 
+@pytest.mark.all
 def test_spark_takes_a_folder_that_is_named_from_here(
     unpacked: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
