@@ -24,6 +24,7 @@ ClientStarts(c) ==
 \* A running client crashes, without a message to anyone.
 ClientCrashes(c) ==
   /\ Fault("ClientCrashes")
+  /\ LogIsReady
   /\ client[c].state \notin {"down", "stopped"}
   /\ client' = [client EXCEPT ![c] = Ended("down")]
   /\ StopWaiting(c, {})
@@ -31,6 +32,7 @@ ClientCrashes(c) ==
 \* A dynamic client with a member id leaves and ends (K-LEAVE-01).
 ClientLeaves(c) ==
   /\ Fault("ClientLeaves")
+  /\ LogIsReady
   /\ client[c].state \notin {"down", "stopped"}
   /\ client[c].memberId # ""
   /\ InstanceOf[c] = ""
@@ -41,6 +43,7 @@ ClientLeaves(c) ==
 \* (K-ERR-13).
 ClientGivesUp(c) ==
   /\ Fault("ClientGivesUp")
+  /\ LogIsReady
   /\ IsWaiting(c)
   /\ client' = [client EXCEPT ![c].state = "unjoined"]
   /\ StopWaiting(c, {})
@@ -49,6 +52,7 @@ ClientGivesUp(c) ==
 \* rebalance (C-REJ-04, 05, 07).
 ClientRequestsRejoin(c) ==
   /\ Fault("ClientRequestsRejoin")
+  /\ LogIsReady
   /\ client[c].state = "stable"
   /\ client' = [client EXCEPT ![c].state = "unjoined"]
   /\ UNCHANGED <<broker, log, net>>
@@ -64,27 +68,21 @@ CanCommit(c) ==
   /\ CommitError(group, client[c].memberId, InstanceOf[c],
                  client[c].generation) = "NONE"
 
-\* The application commits, its client owns something, and the commit would be
-\* accepted. Nothing changes here; Offsets specifies what happens to the offset.
-ClientCommits(c) ==
-  /\ "ClientCommits" \in Allowed
-  /\ client[c].owned # {}
-  /\ CanCommit(c)
-  /\ UNCHANGED vars
+\* The applications that commit: that of c, if its client owns something.
+Committing(c) == {d \in {c} : client[d].owned # {} /\ HasItsGeneration(d)}
+
+\* The application commits.
+ClientCommits(c) == Commits(Committing(c), CanCommit, TRUE) /\ UNCHANGED vars
 
 \* The application commits although its client has lost its partitions or is in
 \* a rebalance. The coordinator refuses the commit.
-ClientCommitIsRejected(c) ==
-  /\ "ClientCommits" \in Allowed
-  /\ client[c].owned # {}
-  /\ HasItsGeneration(c)
-  /\ ~CanCommit(c)
-  /\ UNCHANGED vars
+ClientCommitIsRejected(c) == Commits(Committing(c), CanCommit, FALSE) /\ UNCHANGED vars
 
 \* An operator, or any process that knows the id, removes member m by a
 \* LeaveGroup (C-LEAVE-10, 25).
 OperatorRemovesMember(m) ==
   /\ Fault("OperatorRemovesMember")
+  /\ LogIsReady
   /\ m \in DOMAIN group.members
   /\ OutcomeApplied(HandleLeave(group, m))
 
@@ -95,48 +93,45 @@ OperatorRemovesMember(m) ==
 
 \* The network loses a request whose sender still waits for the answer.
 RequestLost ==
-  /\ Fault("RequestLost")
-  /\ \E r \in {q \in requests : q.awaited} : requests' = requests \ {r}
-  /\ UNCHANGED <<broker, log, client, replies>>
+  /\ LoseRequest
+  /\ LogIsReady
+  /\ UNCHANGED <<broker, log, client>>
 
 \* The network will deliver a request a second time.
 RequestDuplicated ==
-  /\ Fault("RequestDuplicated")
-  /\ \E r \in {q \in requests : q.awaited} :
-       requests' = requests \cup {Duplicate(r)}
-  /\ UNCHANGED <<broker, log, client, replies>>
+  /\ CopyRequest
+  /\ LogIsReady
+  /\ UNCHANGED <<broker, log, client>>
 
 \* The network loses a reply.
 ReplyLost ==
-  /\ Fault("ReplyLost")
-  /\ \E y \in replies : replies' = replies \ {y}
-  /\ UNCHANGED <<broker, log, client, requests>>
+  /\ LoseReply
+  /\ LogIsReady
+  /\ UNCHANGED <<broker, log, client>>
 
 \* The join timer fires although a live client is still missing.
 JoinTimerFiresEarly ==
-  /\ Fault("JoinTimerFiresEarly")
-  /\ group.joinTimer
-  /\ ~JoinTimerIsDue
+  /\ FiresEarly("JoinTimerFiresEarly", group.joinTimer, JoinTimerIsDue)
+  /\ LogIsReady
   /\ OutcomeApplied(JoinExpired(group))
 
 \* The sync timer fires although a live client has not synced.
 SyncTimerFiresEarly ==
-  /\ Fault("SyncTimerFiresEarly")
-  /\ group.syncTimer
-  /\ ~SyncTimerIsDue
+  /\ FiresEarly("SyncTimerFiresEarly", group.syncTimer, SyncTimerIsDue)
+  /\ LogIsReady
   /\ OutcomeApplied(SyncExpired(group))
 
 \* The session timer of m fires although its client lives, but stalls
 \* (C-TMR-06..09).
 SessionTimerFiresEarly(m) ==
-  /\ Fault("SessionTimerFiresEarly")
-  /\ m \in group.sessionTimers
-  /\ ~IsAbandoned(m)
+  /\ FiresEarly("SessionTimerFiresEarly", m \in group.sessionTimers, IsAbandoned(m))
+  /\ LogIsReady
   /\ OutcomeApplied(SessionExpired(group, m))
 
 \* The log refuses the record of the leader's SyncGroup (C-SYNC-22).
 AppendFails ==
   /\ Fault("AppendFails")
+  /\ LogIsReady
   /\ \E r \in {q \in requests : q.api = "SyncGroup"} :
        LET inst == InstanceOf[r.from]
        IN /\ Deliverable(requests, r)
@@ -150,9 +145,7 @@ Surviving(k) == IF k = 0 THEN log ELSE unreplicated[k].record
 \* Another broker becomes the coordinator. The first k open records survive
 \* (F-LOAD-01); the rest and all soft state is lost (F-SURV-02, 03).
 CoordinatorFailsOver ==
-  /\ "CoordinatorFailsOver" \in Allowed
-  /\ faultsLeft > 0
-  /\ faultsLeft' = faultsLeft - 1
+  /\ Fault("CoordinatorFailsOver")
   /\ \E k \in 0..Len(unreplicated) :
        /\ log' = Surviving(k)
        /\ group' = Loaded(Surviving(k))

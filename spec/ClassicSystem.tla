@@ -4,14 +4,11 @@
 (* clients, coordinator and log. ClassicGroup has what happens to them.    *)
 (* Each action names its actor, when it is enabled, and its effect.        *)
 (***************************************************************************)
-EXTENDS ClassicCoordinator, ClassicClient, Network
+EXTENDS ClassicCoordinator, ClassicClient, Environment
 
-CONSTANTS
-  Faults,       \* how many faults of the environment a run may have
-  SlowAppends,  \* may other steps come between an append and its replication?
-  Allowed       \* names of the environment actions that may happen
+CONSTANT SlowAppends  \* may other steps come between an append and its replication?
 
-ASSUME Faults \in Nat /\ SlowAppends \in BOOLEAN
+ASSUME SlowAppends \in BOOLEAN
 ASSUME Allowed \subseteq
   {"ClientStarts", "ClientCrashes", "ClientLeaves", "ClientGivesUp", "ClientCommits",
    "ClientRequestsRejoin", "OperatorRemovesMember", "RequestLost", "RequestDuplicated",
@@ -37,17 +34,11 @@ TypeIdsUsed == idsUsed \in 0..Len(MemberIds)
 VARIABLE client       \* the client processes
 TypeClient == client \in [Clients -> Client]
 
-VARIABLE requests     \* requests in flight
 TypeRequests == \A r \in requests : IsRequest(r)
 
-VARIABLE replies      \* replies in flight
 TypeReplies == \A y \in replies : IsReply(y)
 
-VARIABLE faultsLeft   \* faults that the environment may still have
-TypeFaultsLeft == faultsLeft \in 0..Faults
-
 broker == <<group, unreplicated, idsUsed>>
-net    == <<requests, replies>>
 vars   == <<group, log, unreplicated, idsUsed, client, requests, replies,
             faultsLeft>>
 
@@ -63,7 +54,7 @@ Init ==
   /\ client = [c \in Clients |-> Ended("down")]
   /\ requests = {}
   /\ replies = {}
-  /\ faultsLeft = Faults
+  /\ faultsLeft = AllFaultsLeft
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -95,16 +86,14 @@ WithoutListener(g, c) ==
 
 StopWaiting(c, more) ==
   /\ group' = WithoutListener(group, c)
-  /\ requests' = GiveUpRequests(requests, c) \cup more
-  /\ replies' = GiveUpReplies(replies, c)
+  /\ StopListening(c, more)
   /\ UNCHANGED <<log, unreplicated, idsUsed>>
 
 IsWaiting(c) == client[c].state \in {"joining", "syncing"}
 
 \* An answer to c may still come.
 ExpectsAnswer(c) ==
-  \/ \E r \in requests : r.from = c /\ r.awaited
-  \/ \E y \in replies : y.to = c
+  \/ IsInFlight(c)
   \/ \E m \in DOMAIN group.members :
        c \in {group.members[m].awaitingJoin, group.members[m].awaitingSync}
 
@@ -126,12 +115,6 @@ JoinTimerIsDue ==
   \/ \A m \in (DOMAIN group.members \ Joined(group)) \cup group.pendingJoin :
        IsAbandoned(m)
 SyncTimerIsDue == \A m \in group.pendingSync : IsAbandoned(m)
-
-Fault(name) ==
-  /\ name \in Allowed
-  /\ LogIsReady
-  /\ faultsLeft > 0
-  /\ faultsLeft' = faultsLeft - 1
 
 -----------------------------------------------------------------------------
 (***************************************************************************)

@@ -46,7 +46,7 @@ ClientCrashes(c) ==
   /\ IsRunning(c)
   /\ client' = [client EXCEPT ![c] = Ended("down")]
   /\ StopWaiting(c, {})
-  /\ UNCHANGED environment
+  /\ UNCHANGED counters
 
 \* A running client leaves and ends: a dynamic one permanently, a static one for
 \* a while (N-TR-07, N-HB-09).
@@ -56,7 +56,7 @@ ClientLeaves(c) ==
   /\ LET p == client[c]
      IN StopWaiting(c, {LeaveRequest(c, p, IF p.instanceId = "" THEN -1 ELSE -2)})
   /\ client' = [client EXCEPT ![c] = Ended("down")]
-  /\ UNCHANGED environment
+  /\ UNCHANGED counters
 
 \* A running static client leaves permanently (N-HB-09).
 ClientLeavesPermanently(c) ==
@@ -65,7 +65,7 @@ ClientLeavesPermanently(c) ==
   /\ client[c].instanceId # ""
   /\ StopWaiting(c, {LeaveRequest(c, client[c], -1)})
   /\ client' = [client EXCEPT ![c] = Ended("down")]
-  /\ UNCHANGED environment
+  /\ UNCHANGED counters
 
 \* A waiting client reaches its request timeout or loses its connection
 \* (N-ERR-06).
@@ -74,7 +74,7 @@ ClientGivesUp(c) ==
   /\ client[c].waiting
   /\ client' = [client EXCEPT ![c] = AfterNoAnswer(@)]
   /\ StopWaiting(c, {})
-  /\ UNCHANGED environment
+  /\ UNCHANGED counters
 
 \* A client that keeps its member id returns under another instance id
 \* (M-STATIC-01). No Java client does this.
@@ -84,23 +84,20 @@ ClientChangesInstance(c) ==
   /\ NewInstanceOf[c] \notin {"", client[c].instanceId}
   /\ client' = [client EXCEPT ![c] = JoiningClient(@.memberId, NewInstanceOf[c])]
   /\ StopWaiting(c, {})
-  /\ UNCHANGED environment
+  /\ UNCHANGED counters
 
-\* The application commits, and the commit would be accepted for something that
-\* its client owns. Nothing changes here; Offsets specifies what happens to the
-\* offset.
+\* The partitions that the application of c commits: those that it believes to own.
+Committed(c) == IF IsRunning(c) /\ client[c].epoch > 0 THEN client[c].owned ELSE {}
+
+\* The application commits something that its client owns.
 ClientCommits(c) ==
-  /\ "ClientCommits" \in Allowed
-  /\ \E p \in client[c].owned : CommitIsAccepted(c, p)
+  /\ Commits(Committed(c), LAMBDA p : CommitIsAccepted(c, p), TRUE)
   /\ UNCHANGED vars
 
 \* The application commits something that its client believes to own but has
 \* lost. The coordinator refuses the commit.
 ClientCommitIsRejected(c) ==
-  /\ "ClientCommits" \in Allowed
-  /\ IsRunning(c)
-  /\ client[c].epoch > 0
-  /\ \E p \in client[c].owned : ~CommitIsAccepted(c, p)
+  /\ Commits(Committed(c), LAMBDA p : CommitIsAccepted(c, p), FALSE)
   /\ UNCHANGED vars
 
 -----------------------------------------------------------------------------
@@ -110,40 +107,33 @@ ClientCommitIsRejected(c) ==
 
 \* The network loses a request whose sender still waits for the answer.
 RequestLost ==
-  /\ Fault("RequestLost")
-  /\ \E r \in {q \in requests : q.awaited} : requests' = requests \ {r}
-  /\ UNCHANGED <<broker, environment, client, replies>>
+  /\ LoseRequest
+  /\ UNCHANGED <<broker, counters, client>>
 
 \* The network will deliver a request a second time.
 RequestDuplicated ==
-  /\ Fault("RequestDuplicated")
-  /\ \E r \in {q \in requests : q.awaited} :
-       requests' = requests \cup {Duplicate(r)}
-  /\ UNCHANGED <<broker, environment, client, replies>>
+  /\ CopyRequest
+  /\ UNCHANGED <<broker, counters, client>>
 
 \* The network loses a reply.
 ReplyLost ==
-  /\ Fault("ReplyLost")
-  /\ \E y \in replies : replies' = replies \ {y}
-  /\ UNCHANGED <<broker, environment, client, requests>>
+  /\ LoseReply
+  /\ UNCHANGED <<broker, counters, client>>
 
 \* The session timer of m fires although its client lives, but stalls. It fences
 \* m.
 SessionTimerFiresEarly(m) ==
-  /\ Fault("SessionTimerFiresEarly")
-  /\ m \in group.sessionTimers
-  /\ ~IsAbandoned(m)
+  /\ FiresEarly("SessionTimerFiresEarly", m \in group.sessionTimers, IsAbandoned(m))
   /\ UpdateGroup(SessionExpired(group, m, existing), {})
-  /\ UNCHANGED <<environment, client, requests>>
+  /\ UNCHANGED <<counters, client, requests>>
 
 \* The rebalance timer of m fires although its client lives, but is slow to
 \* revoke (M-TMR-02).
 RebalanceTimerFiresEarly(m) ==
-  /\ Fault("RebalanceTimerFiresEarly")
-  /\ m \in DOMAIN group.rebalanceTimers
-  /\ ~IsAbandoned(m)
+  /\ FiresEarly("RebalanceTimerFiresEarly",
+                m \in DOMAIN group.rebalanceTimers, IsAbandoned(m))
   /\ UpdateGroup(RebalanceExpired(group, m, existing), {})
-  /\ UNCHANGED <<environment, client, requests>>
+  /\ UNCHANGED <<counters, client, requests>>
 
 \* The group after a refused append is the previous one (INV-ATOM-01). In Kafka
 \* the timers stay as the step set them (M-HB-13).
@@ -164,7 +154,7 @@ AppendFails ==
             IN /\ NeedsAppend(w.g)
                /\ group' = Reverted(w.g)
        /\ replies' = replies \cup AnswersTo(r, Error("COORDINATOR_NOT_AVAILABLE"))
-  /\ UNCHANGED <<log, unreplicated, environment, client>>
+  /\ UNCHANGED <<log, unreplicated, counters, client>>
 
 \* The log refuses the records of a leave. The member stays, and its client does
 \* not send the leave again (N-HB-09).
@@ -174,7 +164,7 @@ LeaveAppendFails ==
        /\ requests' = requests \ {r}
        /\ NeedsAppend(HandleLeave(group, r, existing))
        /\ group' = Reverted(HandleLeave(group, r, existing))
-  /\ UNCHANGED <<log, unreplicated, environment, client, replies>>
+  /\ UNCHANGED <<log, unreplicated, counters, client, replies>>
 
 \* Whether the interval runs after a fail-over. In an empty group it does not
 \* run; it may run in a group with members that the fail-over brings back.
@@ -192,7 +182,7 @@ CoordinatorFailsOver ==
        /\ \E b \in MayBeBlocked : group' = Loaded(Surviving(k), b)
   /\ unreplicated' = << >>
   /\ replies' = replies \cup {To(y.to, Error("NOT_COORDINATOR")) : y \in WaitingAnswers}
-  /\ UNCHANGED <<environment, client, requests>>
+  /\ UNCHANGED <<counters, client, requests>>
 
 \* An operator adds a partition, up to the bound (M-META-03).
 TopicGrows ==

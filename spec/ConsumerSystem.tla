@@ -3,14 +3,11 @@
 (* The variables, and what the protocol does: members, coordinator, timers *)
 (* and log. ConsumerGroup has what happens to them.                        *)
 (***************************************************************************)
-EXTENDS ConsumerCoordinator, ConsumerClient, Network
+EXTENDS ConsumerCoordinator, ConsumerClient, Environment
 
-CONSTANTS
-  Faults,       \* how many faults of the environment a run may have
-  SlowAppends,  \* may other steps come between an append and its replication?
-  Allowed       \* names of the environment actions that may happen
+CONSTANT SlowAppends  \* may other steps come between an append and its replication?
 
-ASSUME Faults \in Nat /\ SlowAppends \in BOOLEAN
+ASSUME SlowAppends \in BOOLEAN
 ASSUME Allowed \subseteq
   {"ClientStarts", "ClientCrashes", "ClientLeaves", "ClientLeavesPermanently",
    "ClientGivesUp", "ClientCommits", "ClientChangesInstance", "RequestLost",
@@ -41,20 +38,14 @@ TypeIdsUsed == idsUsed \in 0..Len(MemberIds)
 VARIABLE client       \* the client processes
 TypeClient == client \in [Clients -> Client]
 
-VARIABLE requests     \* heartbeats on their way to the coordinator
 TypeRequests == \A r \in requests : IsRequest(r)
 
-VARIABLE replies      \* answers on their way to clients
 TypeReplies == \A y \in replies : IsReply(y)
-
-VARIABLE faultsLeft   \* faults that may still happen
-TypeFaultsLeft == faultsLeft \in 0..Faults
 
 vars == <<group, log, unreplicated, existing, idsUsed, client, requests,
           replies, faultsLeft>>
 broker == <<group, log, unreplicated>>
-environment == <<existing, idsUsed>>
-net    == <<requests, replies>>
+counters == <<existing, idsUsed>>
 
 EveryVariableHasItsType ==
   /\ TypeGroup /\ TypeLog /\ TypeUnreplicated /\ TypeExisting /\ TypeIdsUsed
@@ -69,7 +60,7 @@ Init ==
   /\ client = [c \in Clients |-> Ended("down")]
   /\ requests = {}
   /\ replies = {}
-  /\ faultsLeft = Faults
+  /\ faultsLeft = AllFaultsLeft
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -113,24 +104,16 @@ UpdateGroup(g, answers) ==
 StopWaiting(c, more) ==
   /\ unreplicated' = [i \in 1..Len(unreplicated) |->
        [unreplicated[i] EXCEPT !.answers = GiveUpReplies(@, c)]]
-  /\ requests' = GiveUpRequests(requests, c) \cup more
-  /\ replies' = GiveUpReplies(replies, c)
+  /\ StopListening(c, more)
   /\ UNCHANGED <<group, log>>
 
 WaitingAnswers == UNION {unreplicated[i].answers : i \in 1..Len(unreplicated)}
 
 \* An answer to c may still come.
-ExpectsAnswer(c) ==
-  \/ \E r \in requests : r.from = c /\ r.awaited
-  \/ \E y \in replies \cup WaitingAnswers : y.to = c
+ExpectsAnswer(c) == IsInFlight(c) \/ \E y \in WaitingAnswers : y.to = c
 
 \* No client has the member id any more, so its timers are sure to fire.
 IsAbandoned(m) == \A c \in Clients : client[c].memberId # m
-
-Fault(name) ==
-  /\ name \in Allowed
-  /\ faultsLeft > 0
-  /\ faultsLeft' = faultsLeft - 1
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -159,21 +142,21 @@ ClientSendsHeartbeat(c) ==
   /\ MustSendHeartbeat(c)
   /\ client' = [client EXCEPT ![c] = AfterSending(p)]
   /\ requests' = requests \cup {NextHeartbeat(c, p)}
-  /\ UNCHANGED <<broker, environment, replies, faultsLeft>>
+  /\ UNCHANGED <<broker, counters, replies, faultsLeft>>
 
 \* A client receives the answer to its heartbeat (N-TR-02..06, N-ERR-01..04).
 ClientReceivesReply ==
   /\ \E y \in replies :
        /\ replies' = replies \ {y}
        /\ client' = [client EXCEPT ![y.to] = AfterReply(@, y)]
-  /\ UNCHANGED <<broker, environment, requests, faultsLeft>>
+  /\ UNCHANGED <<broker, counters, requests, faultsLeft>>
 
 \* The application runs the callbacks for a new assignment: it gives up the
 \* revoked partitions and takes the added ones (N-REC-06..08).
 ClientReconciles(c) ==
   /\ client[c].reconciling
   /\ client' = [client EXCEPT ![c] = AfterCallbacks(@)]
-  /\ UNCHANGED <<broker, environment, net, faultsLeft>>
+  /\ UNCHANGED <<broker, counters, net, faultsLeft>>
 
 \* A client stops waiting for an answer that cannot come any more. Its next
 \* heartbeat is a full one (N-ERR-06).
@@ -182,7 +165,7 @@ ClientTimesOut(c) ==
   /\ ~ExpectsAnswer(c)
   /\ client' = [client EXCEPT ![c] = AfterNoAnswer(@)]
   /\ StopWaiting(c, {})
-  /\ UNCHANGED <<environment, faultsLeft>>
+  /\ UNCHANGED <<counters, faultsLeft>>
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -198,14 +181,14 @@ CoordinatorHandlesHeartbeat ==
        /\ \E T \in TargetsFor(group, r, existing) :
             LET w == HandleHeartbeat(group, r, existing, T)
             IN UpdateGroup(w.g, AnswersTo(r, w.y))
-  /\ UNCHANGED <<environment, client, faultsLeft>>
+  /\ UNCHANGED <<counters, client, faultsLeft>>
 
 \* The coordinator handles a leave heartbeat (M-LEAVE-01..05).
 CoordinatorHandlesLeave ==
   /\ \E r \in {q \in requests : q.epoch < 0} :
        /\ requests' = requests \ {r}
        /\ UpdateGroup(HandleLeave(group, r, existing), {})
-  /\ UNCHANGED <<environment, client, faultsLeft>>
+  /\ UNCHANGED <<counters, client, faultsLeft>>
 
 \* The log replicates its oldest open batch, which releases the answers that
 \* waited for it (F-RT-04).
@@ -214,25 +197,25 @@ AppendSucceeds ==
   /\ log' = Head(unreplicated).hard
   /\ replies' = replies \cup Head(unreplicated).answers
   /\ unreplicated' = Tail(unreplicated)
-  /\ UNCHANGED <<group, environment, client, requests, faultsLeft>>
+  /\ UNCHANGED <<group, counters, client, requests, faultsLeft>>
 
 \* The assignment interval ends (M-TGT-08).
 IntervalPasses ==
   /\ group.blocked
   /\ group' = [group EXCEPT !.blocked = FALSE]
-  /\ UNCHANGED <<log, unreplicated, environment, client, net, faultsLeft>>
+  /\ UNCHANGED <<log, unreplicated, counters, client, net, faultsLeft>>
 
 \* The session timer fences an abandoned member m (M-TMR-01).
 SessionTimerFires(m) ==
   /\ m \in group.sessionTimers
   /\ IsAbandoned(m)
   /\ UpdateGroup(SessionExpired(group, m, existing), {})
-  /\ UNCHANGED <<environment, client, requests, faultsLeft>>
+  /\ UNCHANGED <<counters, client, requests, faultsLeft>>
 
 \* The rebalance timer of an abandoned member m fires (M-TMR-02).
 RebalanceTimerFires(m) ==
   /\ m \in DOMAIN group.rebalanceTimers
   /\ IsAbandoned(m)
   /\ UpdateGroup(RebalanceExpired(group, m, existing), {})
-  /\ UNCHANGED <<environment, client, requests, faultsLeft>>
+  /\ UNCHANGED <<counters, client, requests, faultsLeft>>
 =============================================================================

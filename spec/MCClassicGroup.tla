@@ -85,6 +85,7 @@ FailOvers == {"ClientStarts", "CoordinatorFailsOver"}
 Copies    == {"ClientStarts", "RequestDuplicated"}
 Losses    == {"ClientStarts", "RequestLost", "ReplyLost"}
 EarlyTimers == StartsOnly \cup TimerFaults
+LossesAndStalls == Losses \cup Stalls
 
 \* Two SyncGroups of one leader, and a new coordinator in between.
 RetriesAndFailOver == {"ClientStarts", "ClientGivesUp", "CoordinatorFailsOver"}

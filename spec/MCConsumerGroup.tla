@@ -81,6 +81,7 @@ FailedWrites == {"ClientStarts", "AppendFails"}
 LostReplies == {"ClientStarts", "ReplyLost"}
 Losses      == {"ClientStarts", "RequestLost", "ReplyLost"}
 EarlyTimers == StartsOnly \cup TimerFaults
+LossesAndStalls == Losses \cup Stalls
 Growth      == {"ClientStarts", "TopicGrows"}
 FailedLeaves == {"ClientStarts", "ClientLeaves", "LeaveAppendFails"}
 Copies      == {"ClientStarts", "RequestDuplicated"}

@@ -36,7 +36,7 @@ LateJoinInit ==
   /\ consumer = [c \in Clients |-> ConsumerMember!Ended("down")]
   /\ requests = {}
   /\ replies = {}
-  /\ faultsLeft = Faults
+  /\ faultsLeft = AllFaultsLeft
 
 LateJoinSpec == LateJoinInit /\ [][Next]_vars
 =============================================================================

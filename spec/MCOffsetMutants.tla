@@ -34,7 +34,7 @@ AnsweredBeforeReplication(answers) == answers
 \* For MarkerIsInFlight: a marker is not requested again after a fault.
 MarkerIsNotRetried(h) ==
   \/ \E i \in 1..Len(unreplicated) : h \in unreplicated[i].ends
-  \/ faultsLeft < Faults
+  \/ faultsLeft # AllFaultsLeft
 
 \* For KeptPartitions: a member that missed a decision keeps its positions (N-TR-06).
 KeepsGrantedPartitions(h) == lease[h].resources \cap grant[h]

@@ -114,20 +114,18 @@ CommitIsAccepted(c, p) ==
   /\ SendsCommits(c)
   /\ IF RunsClassic(c) THEN ClassicMayCommit(c, p) ELSE ConsumerMayCommit(c, p)
 
-\* The application commits, and the commit would be accepted for something that
-\* its client owns. Nothing changes here; Offsets specifies what happens to the
-\* offset.
+\* The partitions that the application of c commits: those that it believes to own.
+Committed(c) == IF SendsCommits(c) THEN Owned(c) ELSE {}
+
+\* The application commits something that its client owns.
 ClientCommits(c) ==
-  /\ "ClientCommits" \in Allowed
-  /\ \E p \in Owned(c) : CommitIsAccepted(c, p)
+  /\ Commits(Committed(c), LAMBDA p : CommitIsAccepted(c, p), TRUE)
   /\ UNCHANGED vars
 
 \* The application commits something that its client believes to own but has
 \* lost, or commits in a rebalance. The coordinator refuses the commit.
 ClientCommitIsRejected(c) ==
-  /\ "ClientCommits" \in Allowed
-  /\ SendsCommits(c)
-  /\ \E p \in Owned(c) : ~CommitIsAccepted(c, p)
+  /\ Commits(Committed(c), LAMBDA p : CommitIsAccepted(c, p), FALSE)
   /\ UNCHANGED vars
 
 -----------------------------------------------------------------------------
@@ -137,66 +135,51 @@ ClientCommitIsRejected(c) ==
 
 \* The network loses a request whose sender still waits for the answer.
 RequestLost ==
-  /\ Fault("RequestLost")
-  /\ \E r \in {q \in requests : q.awaited} : requests' = requests \ {r}
-  /\ UNCHANGED <<broker, idsUsed, clients, replies>>
+  /\ LoseRequest
+  /\ UNCHANGED <<broker, idsUsed, clients>>
 
 \* The network will deliver a request a second time.
 RequestDuplicated ==
-  /\ Fault("RequestDuplicated")
-  /\ \E r \in {q \in requests : q.awaited} :
-       requests' = requests \cup {Duplicate(r)}
-  /\ UNCHANGED <<broker, idsUsed, clients, replies>>
+  /\ CopyRequest
+  /\ UNCHANGED <<broker, idsUsed, clients>>
 
 \* The network loses a reply.
 ReplyLost ==
-  /\ Fault("ReplyLost")
-  /\ \E y \in replies : replies' = replies \ {y}
-  /\ UNCHANGED <<broker, idsUsed, clients, requests>>
+  /\ LoseReply
+  /\ UNCHANGED <<broker, idsUsed, clients>>
 
 \* The join timer of a classic group fires although a live client is still
 \* missing.
 JoinTimerFiresEarly ==
-  /\ Fault("JoinTimerFiresEarly")
-  /\ group.classic.joinTimer
-  /\ ~JoinTimerIsDue
+  /\ FiresEarly("JoinTimerFiresEarly", group.classic.joinTimer, JoinTimerIsDue)
   /\ TimerOutcomeApplied(ClassicOutcome(group, Classic!JoinExpired(group.classic)))
 
 \* The sync timer of a classic group fires although a live client has not
 \* synced.
 SyncTimerFiresEarly ==
-  /\ Fault("SyncTimerFiresEarly")
-  /\ group.classic.syncTimer
-  /\ ~SyncTimerIsDue
+  /\ FiresEarly("SyncTimerFiresEarly", group.classic.syncTimer, SyncTimerIsDue)
   /\ TimerOutcomeApplied(ClassicOutcome(group, Classic!SyncExpired(group.classic)))
 
 \* The session timer of m fires although its client lives, but stalls.
 SessionTimerFiresEarly(m) ==
-  /\ Fault("SessionTimerFiresEarly")
-  /\ m \in SessionTimers(group)
-  /\ ~IsAbandoned(m)
+  /\ FiresEarly("SessionTimerFiresEarly", m \in SessionTimers(group), IsAbandoned(m))
   /\ TimerOutcomeApplied(SessionExpired(group, m))
 
 \* The rebalance timer of m fires although its client lives, but is slow to
 \* revoke.
 RebalanceTimerFiresEarly(m) ==
-  /\ Fault("RebalanceTimerFiresEarly")
-  /\ m \in DOMAIN group.consumer.rebalanceTimers
-  /\ ~IsAbandoned(m)
+  /\ FiresEarly("RebalanceTimerFiresEarly",
+                m \in DOMAIN group.consumer.rebalanceTimers, IsAbandoned(m))
   /\ TimerOutcomeApplied(RebalanceExpired(group, m))
 
 \* The join timer of m fires although its client lives, but is slow to rejoin.
 MemberJoinTimerFiresEarly(m) ==
-  /\ Fault("MemberJoinTimerFiresEarly")
-  /\ m \in group.joinTimers
-  /\ ~IsAbandoned(m)
+  /\ FiresEarly("MemberJoinTimerFiresEarly", m \in group.joinTimers, IsAbandoned(m))
   /\ TimerOutcomeApplied(JoinExpired(group, m))
 
 \* The sync timer of m fires although its client lives, but is slow to sync.
 MemberSyncTimerFiresEarly(m) ==
-  /\ Fault("MemberSyncTimerFiresEarly")
-  /\ m \in group.syncTimers
-  /\ ~IsAbandoned(m)
+  /\ FiresEarly("MemberSyncTimerFiresEarly", m \in group.syncTimers, IsAbandoned(m))
   /\ TimerOutcomeApplied(SyncExpired(group, m))
 
 \* Another broker becomes the coordinator: all soft state is lost, and parked

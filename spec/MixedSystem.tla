@@ -3,13 +3,8 @@
 (* The variables, and what the two protocols do: clients, coordinator,     *)
 (* timers. MixedGroup has what happens to them.                            *)
 (***************************************************************************)
-EXTENDS MixedCoordinator, MixedClient, Network
+EXTENDS MixedCoordinator, MixedClient, Environment
 
-CONSTANTS
-  Faults,  \* how many faults of the environment a run may have
-  Allowed  \* names of the environment actions that may happen
-
-ASSUME Faults \in Nat
 ASSUME Allowed \subseteq
   {"ClientStarts", "ClientCrashes", "ClientLeaves", "ClientGivesUp", "ClientCommits",
    "RequestLost", "RequestDuplicated", "ReplyLost", "JoinTimerFiresEarly",
@@ -33,19 +28,13 @@ TypeConsumer ==
   /\ consumer \in [Clients -> ConsumerMember!Client]
   /\ \A c \in Clients : "down" \in {classic[c].state, consumer[c].state}
 
-VARIABLE requests  \* requests on their way to the coordinator
 TypeRequests == \A r \in requests : IsRequest(r)
 
-VARIABLE replies   \* answers on their way to clients
 TypeReplies == \A y \in replies : IsReply(y)
-
-VARIABLE faultsLeft  \* faults that may still happen
-TypeFaultsLeft == faultsLeft \in 0..Faults
 
 vars == <<group, log, idsUsed, classic, consumer, requests, replies, faultsLeft>>
 broker  == <<group, log>>
 clients == <<classic, consumer>>
-net     == <<requests, replies>>
 
 EveryVariableHasItsType ==
   /\ TypeGroup /\ TypeLog /\ TypeIdsUsed /\ TypeClassic /\ TypeConsumer
@@ -59,7 +48,7 @@ Init ==
   /\ consumer = [c \in Clients |-> ConsumerMember!Ended("down")]
   /\ requests = {}
   /\ replies = {}
-  /\ faultsLeft = Faults
+  /\ faultsLeft = AllFaultsLeft
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -86,8 +75,7 @@ WithoutListener(g, c) ==
 
 StopWaiting(c, more) ==
   /\ group' = WithoutListener(group, c)
-  /\ requests' = GiveUpRequests(requests, c) \cup more
-  /\ replies' = GiveUpReplies(replies, c)
+  /\ StopListening(c, more)
   /\ UNCHANGED <<log, idsUsed>>
 
 IsWaiting(c) == classic[c].state \in {"joining", "syncing"} \/ consumer[c].waiting
@@ -97,10 +85,7 @@ IsParked(c) ==
     c \in {group.classic.members[m].awaitingJoin, group.classic.members[m].awaitingSync}
 
 \* An answer to c may still come.
-ExpectsAnswer(c) ==
-  \/ \E r \in requests : r.from = c /\ r.awaited
-  \/ \E y \in replies : y.to = c
-  \/ IsParked(c)
+ExpectsAnswer(c) == IsInFlight(c) \/ IsParked(c)
 
 \* c after it stopped waiting (K-ERR-13, N-ERR-06).
 ResumeClient(c) ==
@@ -127,11 +112,6 @@ JoinTimerIsDue ==
   IN \/ g.initial
      \/ \A m \in (DOMAIN g.members \ Classic!Joined(g)) \cup g.pendingJoin : IsAbandoned(m)
 SyncTimerIsDue == \A m \in group.classic.pendingSync : IsAbandoned(m)
-
-Fault(name) ==
-  /\ name \in Allowed
-  /\ faultsLeft > 0
-  /\ faultsLeft' = faultsLeft - 1
 
 -----------------------------------------------------------------------------
 (***************************************************************************)

@@ -10,20 +10,18 @@
 (* coordinator do; Environment is what happens to them. Only System is     *)
 (* fair.                                                                   *)
 (***************************************************************************)
-EXTENDS OffsetStore, Network
+EXTENDS OffsetStore, Environment
 
 CONSTANTS
   PlainCommitters,        \* members that commit plainly
   TransactionalCommitters,  \* members that commit in transactions; a member may do both
   Decisions,      \* what the group may grant
   Epochs,         \* how many decisions there may be
-  RequireStable,  \* do members ask for stable offsets?
-  Faults,         \* how many faults of the environment a run may have
-  Allowed         \* names of the environment actions that may happen
+  RequireStable   \* do members ask for stable offsets?
 
 ASSUME PlainCommitters \cup TransactionalCommitters \subseteq Holders
 ASSUME Decisions \subseteq [Holders -> SUBSET Parts]
-ASSUME Epochs \in Nat /\ Faults \in Nat /\ RequireStable \in BOOLEAN
+ASSUME Epochs \in Nat /\ RequireStable \in BOOLEAN
 ASSUME Allowed \subseteq {"GroupDecides", "MemberGivesUp", "MemberRestarts",
                         "TransactionTimesOut", "OffsetIsDeleted", "OffsetExpires",
                         "CoordinatorFailsOver"}
@@ -67,24 +65,18 @@ TypeTxn == txn \in [Holders ->
   [number : 0..Transactions, state : {"none", "open", "committing", "aborting"},
    offsets : [Parts -> 0..MaxOffset], aborted : SUBSET (1..Transactions)]]
 
-VARIABLE requests  \* requests on their way to the coordinator
 TypeRequests == \A r \in requests : /\ r.api \in {"Commit", "TxnCommit", "Fetch"}
                                     /\ r.from \in Holders /\ r.part \in Parts
 
-VARIABLE replies  \* answers on their way to members
 TypeReplies == \A y \in replies : y.to \in Holders /\ y.entry \in Entry
 
 VARIABLE acknowledged  \* the highest offset that was acknowledged as committed
 TypeAcknowledged == acknowledged \in [Parts -> 0..MaxOffset]
 
-VARIABLE faultsLeft  \* faults that may still happen
-TypeFaultsLeft == faultsLeft \in 0..Faults
-
 vars == <<epoch, grant, lease, log, unreplicated, member, txn, requests, replies,
           acknowledged, faultsLeft>>
 decided == <<epoch, grant>>
 stored  == <<log, unreplicated>>
-net     == <<requests, replies>>
 
 EveryVariableHasItsType ==
   /\ TypeEpoch /\ TypeGrant /\ TypeLease /\ TypeLog /\ TypeUnreplicated
@@ -107,7 +99,7 @@ Init ==
   /\ requests = {}
   /\ replies = {}
   /\ acknowledged = Nothing
-  /\ faultsLeft = Faults
+  /\ faultsLeft = AllFaultsLeft
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -189,16 +181,10 @@ Reset(m) == [m EXCEPT !.position = NoPositions, !.dirty = {}, !.begun = "none"]
 StopWaiting(h) ==
   /\ unreplicated' = [i \in 1..Len(unreplicated) |->
        [unreplicated[i] EXCEPT !.answers = GiveUpReplies(@, h)]]
-  /\ requests' = GiveUpRequests(requests, h)
-  /\ replies' = GiveUpReplies(replies, h)
+  /\ StopListening(h, {})
   /\ UNCHANGED log
 
 Send(r) == requests' = requests \cup {r}
-
-Fault(name) ==
-  /\ name \in Allowed
-  /\ faultsLeft > 0
-  /\ faultsLeft' = faultsLeft - 1
 
 \* A member that can act: it waits for nothing, and has no failed transaction to
 \* abort.

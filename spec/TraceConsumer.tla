@@ -82,7 +82,7 @@ ReadsRequest ==
   /\ Line.type = "sent"
   /\ requests' = requests \cup {Message(Line.request)}
   /\ at' = at + 1
-  /\ UNCHANGED <<broker, environment, replies, client, faultsLeft, trace, heard, armed>>
+  /\ UNCHANGED <<broker, counters, replies, client, faultsLeft, trace, heard, armed>>
 
 ReadsAnswer ==
   /\ IsAnswer
@@ -92,7 +92,7 @@ ReadsAnswer ==
        /\ Matches(y, Answers[y.to].answer)
        /\ replies' = replies \ {y}
   /\ at' = at + 1
-  /\ UNCHANGED <<broker, environment, requests, client, faultsLeft, trace, heard, armed>>
+  /\ UNCHANGED <<broker, counters, requests, client, faultsLeft, trace, heard, armed>>
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
@@ -120,7 +120,7 @@ HeartbeatIsHandled ==
     /\ \E T \in TargetsFor(group, r, existing) :
          LET w == HandleHeartbeat(group, r, existing, T)
          IN /\ UpdateGroup(w.g, AnswersTo(r, w.y))
-            /\ UNCHANGED <<environment, client, faultsLeft>>
+            /\ UNCHANGED <<counters, client, faultsLeft>>
             /\ IsHidden(IF w.y.error = "NONE" THEN {r.memberId} ELSE {})
 
 \* The error of a leave heartbeat, which ConsumerCoordinator does not answer (M-LEAVE-01, M-LEAVE-02).
@@ -136,7 +136,7 @@ LeaveIsHandled ==
     /\ TraceDeliverable(requests, r)
     /\ requests' = requests \ {r}
     /\ UpdateGroup(HandleLeave(group, r, existing), AnswersTo(r, LeaveAnswer(group, r)))
-    /\ UNCHANGED <<environment, client, faultsLeft>>
+    /\ UNCHANGED <<counters, client, faultsLeft>>
     /\ IsHidden({})
 
 \* A commit at the member's epoch passes; one at an older epoch if each of its partitions was
@@ -153,7 +153,7 @@ CommitIsHandled ==
     /\ TraceDeliverable(requests, r)
     /\ requests' = requests \ {r}
     /\ replies' = replies \cup AnswersTo(r, Error(CommitError(group, r)))
-    /\ UNCHANGED <<broker, environment, client, faultsLeft>>
+    /\ UNCHANGED <<broker, counters, client, faultsLeft>>
     /\ IsHidden({})
 
 \* The broker does not lead the group, or is still loading it (F-RT-01, F-RT-02).
@@ -164,7 +164,7 @@ RequestIsTurnedAway ==
     /\ TraceDeliverable(requests, r)
     /\ requests' = requests \ {r}
     /\ replies' = replies \cup AnswersTo(r, Error(Answers[r.from].answer.error))
-    /\ UNCHANGED <<broker, environment, client, faultsLeft>>
+    /\ UNCHANGED <<broker, counters, client, faultsLeft>>
     /\ IsHidden({})
 
 BatchIsReplicated == AppendSucceeds /\ IsHidden({})
@@ -174,14 +174,14 @@ SessionTimerExpires ==
   \E m \in group.sessionTimers :
     /\ HasExpired(heard[m], Traces[trace].sessionTimeout)
     /\ UpdateGroup(SessionExpired(group, m, existing), {})
-    /\ UNCHANGED <<environment, client, requests, faultsLeft>>
+    /\ UNCHANGED <<counters, client, requests, faultsLeft>>
     /\ IsHidden({})
 
 RebalanceTimerExpires ==
   \E m \in DOMAIN group.rebalanceTimers :
     /\ HasExpired(armed[m], Traces[trace].rebalanceTimeout)
     /\ UpdateGroup(RebalanceExpired(group, m, existing), {})
-    /\ UNCHANGED <<environment, client, requests, faultsLeft>>
+    /\ UNCHANGED <<counters, client, requests, faultsLeft>>
     /\ IsHidden({})
 
 \* Another coordinator, or the same one after a restart, loads the group (F-LOAD-01).
@@ -193,7 +193,7 @@ CoordinatorIsReplaced ==
   /\ group' # group \/ unreplicated # << >>
   /\ unreplicated' = << >>
   /\ replies' = replies \cup {To(y.to, Error("NOT_COORDINATOR")) : y \in WaitingAnswers}
-  /\ UNCHANGED <<environment, client, requests, faultsLeft>>
+  /\ UNCHANGED <<counters, client, requests, faultsLeft>>
   /\ IsHidden(DOMAIN group'.members)
 
 -----------------------------------------------------------------------------

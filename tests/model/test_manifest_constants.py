@@ -43,6 +43,8 @@ def changed(value: Any) -> Any:
             return f"not {value}"
         case list():
             return value[:-1]
+        case dict() if not value:
+            return {"losses": 1}
     return {name: changed(each) for name, each in value.items()}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from . import environment
 from .assign import assignments
 from .config import Config
 from .values import (
@@ -133,23 +134,17 @@ def get_heartbeat_reply(client: Client, error: str) -> Client:
             return _fenced(client, other, "Heartbeat")
 
 
-def stop_listening(endpoint: Endpoint) -> Endpoint:
-    """Stop waiting; requests in flight stay in flight."""
-    requests = frozenset(request._replace(awaited=False) for request in endpoint.requests)
-    return endpoint._replace(requests=requests, replies=frozenset())
-
-
 def give_up(endpoint: Endpoint) -> Endpoint | None:
     """Give up a request without an answer (K-ERR-13)."""
     if endpoint.client.state not in ("joining", "syncing"):
         return None
-    return stop_listening(endpoint)._replace(client=endpoint.client._replace(state="unjoined"))
+    return environment.stop_listening(endpoint)._replace(client=endpoint.client._replace(state="unjoined"))
 
 
 def crash(endpoint: Endpoint) -> Endpoint | None:
     if endpoint.client.state in ("down", "stopped"):
         return None
-    return stop_listening(endpoint)._replace(client=Client())
+    return environment.stop_listening(endpoint)._replace(client=Client())
 
 
 def leave(endpoint: Endpoint) -> Endpoint | None:
@@ -161,11 +156,8 @@ def leave(endpoint: Endpoint) -> Endpoint | None:
 
 
 def deliverable(config: Config, endpoint: Endpoint) -> tuple[Request, ...]:
-    """Return the requests that the coordinator may get next. An older, unheard one cannot be overtaken unless
-    ``reorder``."""
-    any_late = not all(request.awaited for request in endpoint.requests)
-    may_come = [each for each in endpoint.requests if config.reorder or not each.awaited or not any_late]
-    return tuple(sorted(may_come, key=repr))
+    """Return the requests that the coordinator may get next."""
+    return environment.deliverable(endpoint.requests, config.reorder)
 
 
 def deliverable_syncs(config: Config, endpoint: Endpoint) -> tuple[SyncRequest, ...]:

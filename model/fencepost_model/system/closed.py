@@ -25,6 +25,7 @@ from . import client as clients
 from . import commits
 from .config import Config
 from .coordinator import FIRST_RECORD, Coordinator, Result, existing, forget, knows, parked
+from .environment import Counters, Environment, expects_answer
 from .symmetry import renamings
 from .values import Client, Endpoint, JoinReply, JoinRequest, LeaveRequest, Request, SyncReply, SyncRequest
 
@@ -41,11 +42,6 @@ class Log(NamedTuple):
 def surviving(log: Log, survive: int) -> Record:
     """Return what the log holds if so many open records survive (F-LOAD-01)."""
     return log.open[survive - 1] if survive else log.replicated
-
-
-class Counters(NamedTuple):
-    ids_used: int
-    faults_left: int
 
 
 class Shape(NamedTuple):
@@ -75,7 +71,6 @@ def client_leases(endpoint: Endpoint) -> frozenset[tuple[str, int, frozenset[str
     return frozenset(leases)
 
 
-FAULT: Final[tuple[int, Value]] = (COUNTERS, "fault")
 STOPS: Final = {"ClientCrashes": clients.crash, "ClientLeaves": clients.leave, "ClientGivesUp": clients.give_up}
 UNUSED = "?"  # stands for the next member id when all are used
 
@@ -86,6 +81,7 @@ class ClosedSystem:
     def __init__(self, config: Config, properties: Properties | None = None) -> None:
         self.config = config
         self.coordinator = Coordinator(config)
+        self.environment = Environment(config, COUNTERS)
         self.properties = properties or Properties()
         count = len(config.clients)
         self.endpoints = range(FIRST_ENDPOINT, FIRST_ENDPOINT + count)
@@ -113,12 +109,12 @@ class ClosedSystem:
             *(View(endpoint, client_leases) for endpoint in self.endpoints),
             *(View(GROUP, partial(_parked, number)) for number in range(count)),
             *(View(endpoint, partial(clients.deliverable_syncs, config)) for endpoint in self.endpoints),
-            View(COUNTERS, lambda counters: counters.faults_left > 0),
+            View(COUNTERS, lambda counters: any(counters.faults_left)),
         )
 
     def initial(self) -> Iterable[State]:
         group = self.coordinator.load(FIRST_RECORD)
-        return [(group, Log(), Counters(0, self.config.faults), *(Endpoint() for _ in self.config.clients))]
+        return [(group, Log(), Counters(0, self.environment.full), *(Endpoint() for _ in self.config.clients))]
 
     @cached_property
     def symmetry(self) -> Sequence[Permutation]:
@@ -130,9 +126,7 @@ class ClosedSystem:
         if component == GROUP:
             return forget(value, token)
         if component == COUNTERS:
-            if token == "id":
-                return Counters(value.ids_used + 1, value.faults_left)
-            return Counters(value.ids_used, value.faults_left - 1) if value.faults_left else None
+            return self.environment.count(value, token)
         if component == LOG:
             return (
                 Log(value.open[0], value.open[1:])
@@ -179,9 +173,9 @@ class ClosedSystem:
         numbers = range(len(self.config.clients))
         for number in numbers:
             found += self._of_client(number)
-        found += self._timers("JoinTimerFires", "JoinTimerFiresEarly", self._join_timer)
-        found += self._timers("SyncTimerFires", "SyncTimerFiresEarly", self._sync_timer)
-        found += self._timers("SessionTimerFires", "SessionTimerFiresEarly", self._session_timers)
+        found += self._timers("JoinTimerFires", self._join_timer)
+        found += self._timers("SyncTimerFires", self._sync_timer)
+        found += self._timers("SessionTimerFires", self._session_timers)
         if "OperatorRemovesMember" in allowed:
             found.append(self._fault("OperatorRemovesMember", (GROUP,), self._remove_member))
         if "CoordinatorFailsOver" in allowed:
@@ -236,12 +230,11 @@ class ClosedSystem:
         if "ClientStarts" in allowed:
             yield own("ClientStarts", lambda before: _one(("ClientStarts", name), _start(before)))
         if "ClientRequestsRejoin" in allowed:
-            yield own(
-                "ClientRequestsRejoin", lambda before: _one(("ClientRequestsRejoin", name), _rejoin(before)), FAULT
-            )
-        for action, step in (("RequestLost", _lose), ("RequestDuplicated", _duplicate), ("ReplyLost", _lose_reply)):
-            if action in allowed:
-                yield own(action, partial(step, (action, name)), FAULT)
+            rejoins = "ClientRequestsRejoin"
+            fault = self.environment.fault(rejoins)
+            yield own(rejoins, lambda before: _one((rejoins, name), _rejoin(before)), fault)
+        for action, lose, fault in self.environment.network():
+            yield own(action, partial(_each, (action, name), lose), fault)
         if commits.COMMITS in allowed:
             yield Action(commits.COMMITS, (GROUP, self.members[number]), partial(self._commit, number))
         if "AppendFails" in allowed:
@@ -294,10 +287,10 @@ class ClosedSystem:
         after: Endpoint | None = None
         if action != "ClientTimesOut":
             after = STOPS[action](endpoint)
-        elif not is_parked and not endpoint.replies and not any(request.awaited for request in endpoint.requests):
+        elif not expects_answer(endpoint, is_parked):
             after = clients.give_up(endpoint)
         if after is not None:
-            updates: list[tuple[int, Value]] = [] if action == "ClientTimesOut" else [FAULT]
+            updates: list[tuple[int, Value]] = [] if action == "ClientTimesOut" else [self.environment.fault(action)]
             if is_parked:
                 updates.append((GROUP, number))
             label = (action, self.config.clients[number])
@@ -314,27 +307,30 @@ class ClosedSystem:
             result = self.coordinator.reject_append(group, number, request)
             if result is not None:
                 label = ("AppendFails", self.config.clients[number])
-                yield self._outcome(label, result, FAULT, tokens={number: [("take", request)]})
+                fault = self.environment.fault("AppendFails")
+                yield self._outcome(label, result, fault, tokens={number: [("take", request)]})
 
     def _remove_member(self, group: GroupState) -> Iterator[Outcome]:
         if self._log_is_ready(group):
             for member in existing(group).members:
                 leave = LeaveRequest("LeaveGroup", False, member.member_id)
                 result = self.coordinator.get(group, 0, leave, "")
-                yield self._outcome(("OperatorRemovesMember", member.member_id), result, FAULT)
+                label = ("OperatorRemovesMember", member.member_id)
+                yield self._outcome(label, result, self.environment.fault("OperatorRemovesMember"))
 
     def _fail_over(self, group: GroupState, log: Log) -> Iterator[Outcome]:
+        fault = self.environment.fault("CoordinatorFailsOver")
         for survive in range(len(log.open) + 1):
             record = surviving(log, survive)
             result = self.coordinator.fail_over(group, record)
             writes, updates = self._effects(result)
             label = ("CoordinatorFailsOver", str(survive))
-            yield Outcome(label, (*writes, (LOG, Log(record))), (*updates, FAULT), result.stimuli)
+            yield Outcome(label, (*writes, (LOG, Log(record))), (*updates, fault), result.stimuli)
 
     # ---- timers -------------------------------------------------------------------------------------------------
 
     def _timers(
-        self, due: str, early: str, timers: Callable[[GroupState, frozenset[str]], Iterator[tuple[Timer, bool]]]
+        self, name: str, timers: Callable[[GroupState, frozenset[str]], Iterator[tuple[Timer, bool]]]
     ) -> Iterator[Action]:
         """Make the action of a timer that is due and, where allowed, of one that fires early."""
 
@@ -342,12 +338,13 @@ class ClosedSystem:
             if not self._log_is_ready(group):
                 return
             for timer, is_due in timers(group, _alive(group, held)):
-                if is_due or (may_fail and early in self.config.allowed):
-                    label = (due if is_due else early, *([timer.member_id] if timer.member_id else []))
-                    more = () if is_due else (FAULT,)
-                    yield self._outcome(label, self.coordinator.fire(group, timer), *more)
+                fires = self.environment.firing(name, is_due) if is_due or may_fail else None
+                if fires is not None:
+                    action, fault = fires
+                    label = (action, *([timer.member_id] if timer.member_id else []))
+                    yield self._outcome(label, self.coordinator.fire(group, timer), *fault)
 
-        yield Action(due, (self.may_fail, GROUP, *self.held), outcomes)
+        yield Action(name, (self.may_fail, GROUP, *self.held), outcomes)
 
     def _join_timer(self, state: GroupState, alive: frozenset[str]) -> Iterator[tuple[Timer, bool]]:
         if JOIN_TIMER in state.timers:
@@ -379,6 +376,12 @@ def _one(label: Label, after: Endpoint | None) -> Iterable[tuple[Label, Endpoint
     return () if after is None else ((label, after),)
 
 
+def _each(
+    label: Label, step: Callable[[Endpoint], Iterable[Endpoint]], endpoint: Endpoint
+) -> Iterator[tuple[Label, Endpoint]]:
+    return ((label, after) for after in step(endpoint))
+
+
 def _start(endpoint: Endpoint) -> Endpoint | None:
     return endpoint._replace(client=clients.UNJOINED) if endpoint.client.state == "down" else None
 
@@ -389,20 +392,3 @@ def _rejoin(endpoint: Endpoint) -> Endpoint | None:
         if endpoint.client.state == "stable"
         else None
     )
-
-
-def _lose(label: Label, endpoint: Endpoint) -> Iterator[tuple[Label, Endpoint]]:
-    for request in endpoint.requests:
-        if request.awaited:
-            yield label, endpoint._replace(requests=endpoint.requests - {request})
-
-
-def _duplicate(label: Label, endpoint: Endpoint) -> Iterator[tuple[Label, Endpoint]]:
-    for request in endpoint.requests:
-        if request.awaited:
-            yield label, endpoint._replace(requests=endpoint.requests | {request._replace(awaited=False)})
-
-
-def _lose_reply(label: Label, endpoint: Endpoint) -> Iterator[tuple[Label, Endpoint]]:
-    for reply in endpoint.replies:
-        yield label, endpoint._replace(replies=endpoint.replies - {reply})

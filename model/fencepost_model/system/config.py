@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 from fencepost.protocol.profile import SWITCH_NAMES, Profile
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import Settings
+
+from .environment import budgets_of, check_environment
 
 #: D of the contract. R is D times (DelayWindows + 1), so that ``remaining / D`` counts windows (C-JOIN-43).
 DELAY_MS: Final = 3_000
@@ -47,13 +49,14 @@ class Config:
     max_size: int = 9
     delay_windows: int = 0
     faults: int = 0
+    budgets: tuple[tuple[str, int], ...] = ()  #: by kind of trouble, for kinds that do not share ``faults``
     reorder: bool = False
     slow_appends: bool = False
     allowed: frozenset[str] = frozenset({"ClientStarts"})
     profile: Profile = field(default=INTENDED)
 
     def __post_init__(self) -> None:
-        check_allowed(self.allowed, ENVIRONMENT)
+        check_environment(self, ENVIRONMENT)
         if len(self.instance_of) > len(self.clients):
             raise ValueError("more instance ids than clients")
 
@@ -70,12 +73,6 @@ class Config:
 
     def with_profile(self, profile: Profile) -> Config:
         return replace(self, profile=profile)
-
-
-def check_allowed(allowed: frozenset[str], environment: Iterable[str]) -> None:
-    """Raise ValueError unless all of these actions are actions of the environment."""
-    if unknown := allowed - {*environment}:
-        raise ValueError(f"not an environment action: {', '.join(sorted(unknown))}")
 
 
 def profile_of(constants: Mapping[str, Any]) -> Profile:
@@ -101,6 +98,7 @@ def from_constants(constants: Mapping[str, Any]) -> Config:
         max_size=int(constants["MaxSize"]),
         delay_windows=int(constants["DelayWindows"]),
         faults=int(constants["Faults"]),
+        budgets=budgets_of(constants),
         reorder=bool(constants["Reorder"]),
         slow_appends=bool(constants["SlowAppends"]),
         allowed=frozenset(constants["Allowed"]),

@@ -73,6 +73,8 @@ def read_definitions(module: Path) -> dict[str, str]:
 
 _FUNCTION: Final = re.compile(r'\[c \\in Clients \|-> (?:IF c = ("\w*") THEN (.+) ELSE )?(.+)\]')
 
+_NOTHING: Final = re.compile(r"\[\w+ \\in \{\} \|-> .+\]")  #: a function of nothing
+
 
 def evaluate(text: str, definitions: Mapping[str, str], clients: Iterable[str] = ()) -> Any:
     """Evaluate a value, a name, a union of those, or a function of the clients. Raises ParseError for anything else."""
@@ -81,6 +83,8 @@ def evaluate(text: str, definitions: Mapping[str, str], clients: Iterable[str] =
         return frozenset[Any]().union(*(evaluate(part.strip(), definitions) for part in text.split("\\cup")))
     if text in definitions:
         return evaluate(definitions[text], definitions, clients)
+    if _NOTHING.fullmatch(text):
+        return {}
     match = _FUNCTION.fullmatch(text)
     if match is None:
         return parse(text)

@@ -22,6 +22,7 @@ from ..promises import PROMISES
 from .client import has_its_generation
 from .closed import GROUP, ClosedSystem, Shape
 from .coordinator import existing, parked
+from .environment import expects_answer
 from .gather import Part
 from .values import Client, Endpoint, decode_partitions
 
@@ -184,10 +185,6 @@ def no_more_members_join_than_max_size(system: ClosedSystem) -> Iterable[Part]:
     yield Invariant("NoMoreMembersJoinThanMaxSize", (GROUP,), holds)
 
 
-def _expects_answer(group: GroupState, endpoint: Endpoint, number: int) -> bool:
-    return bool(endpoint.replies) or any(request.awaited for request in endpoint.requests) or parked(group, number)
-
-
 def _is_waiting(client: Client) -> bool:
     return client.state in ("joining", "syncing")
 
@@ -197,7 +194,7 @@ def every_waiting_client_expects_an_answer(system: ClosedSystem) -> Iterable[Par
     for number, _, _ in each_client(system):
 
         def holds(group: GroupState, endpoint: Endpoint, number: int = number) -> bool:
-            return not _is_waiting(endpoint.client) or _expects_answer(group, endpoint, number)
+            return not _is_waiting(endpoint.client) or expects_answer(endpoint, parked(group, number))
 
         yield Invariant("EveryWaitingClientExpectsAnAnswer", (GROUP, system.endpoints[number]), holds)
 

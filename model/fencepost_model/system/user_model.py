@@ -213,6 +213,8 @@ def _with(path: Path, config: Any, name: str, value: Any) -> Any:
     old = getattr(config, name)
     if isinstance(old, frozenset) and isinstance(value, set | list | tuple):
         value = frozenset(value)
+    elif name == "budgets" and isinstance(value, dict):
+        value = tuple(sorted(value.items()))
     elif isinstance(old, tuple) and isinstance(value, dict):
         if unknown := [each for each in value if each not in config.clients]:
             raise UnknownName(f"{path}: {name}", "client", str(unknown[0]), config.clients)

@@ -12,9 +12,10 @@ from typing import Final
 from ..classic.group import GroupState
 from ..explore.interface import Invariant
 from ..machines import EMPTY, PREPARING, STABLE
-from .closed import COUNTERS, GROUP, ClosedSystem, Counters, Shape
+from .closed import COUNTERS, GROUP, ClosedSystem, Shape
 from .config import DELAY_MS
 from .coordinator import existing
+from .environment import Counters
 from .gather import Part
 from .properties import Property
 from .values import Client, Endpoint, JoinReply, JoinRequest
@@ -31,7 +32,7 @@ def every_variable_has_its_type(system: ClosedSystem) -> Iterable[Part]:
         return named | timed | ({group.leader} - {None}) <= ids and group.generation >= 0
 
     def counters_are_typed(counters: Counters) -> bool:
-        return 0 <= counters.ids_used <= len(ids) and 0 <= counters.faults_left <= config.faults
+        return 0 <= counters.ids_used <= len(ids) and system.environment.has_types(counters.faults_left)
 
     yield Invariant("EveryVariableHasItsType", (GROUP,), group_is_typed)
     yield Invariant("EveryVariableHasItsType", (COUNTERS,), counters_are_typed)

@@ -31,6 +31,7 @@ _COMMON: Final = (
     "Clients <- RequestNames",
     "Deliverable <- TraceDeliverable",
     "Faults = 0",
+    "Budgets <- Shared",
     "Reorder = FALSE",
     "SlowAppends = TRUE",
     "Allowed = {}",

@@ -34,7 +34,7 @@ def makers(system: ConsumerSystem) -> Makers:
         "client": (endpoints, each_client(names, lambda endpoint: client_value(endpoint.client))),
         "requests": (endpoints, under_way(names, "requests", request_value)),
         "replies": (endpoints, under_way(names, "replies", reply_value)),
-        "faultsLeft": ((COUNTERS,), lambda counters: counters.faults_left),
+        "faultsLeft": ((COUNTERS,), lambda counters: record(**system.environment.by_name(counters.faults_left))),
     }
 
 

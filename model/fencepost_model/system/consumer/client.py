@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
+from .. import environment
 from .config import ConsumerConfig
 from .state import AWAY, NO_PARTITIONS, Client, Endpoint, Heartbeat, Partitions, Reply
 
@@ -75,8 +75,7 @@ def get_reply(client: Client, reply: Reply) -> Client:
 
 def stop_listening(endpoint: Endpoint, client: Client, *more: Heartbeat) -> Endpoint:
     """Stop waiting; requests in flight stay in flight."""
-    requests = frozenset(heartbeat._replace(awaited=False) for heartbeat in endpoint.requests)
-    return Endpoint(client, requests | {*more})
+    return environment.stop_listening(endpoint, *more)._replace(client=client)
 
 
 def leaving(client: Client, epoch: int) -> Heartbeat:
@@ -115,12 +114,3 @@ def change_instance(endpoint: Endpoint, new: str) -> Endpoint | None:
     if client.state not in RUNNING or new in ("", client.instance):
         return None
     return stop_listening(endpoint, joining_client(client.member_id, new))
-
-
-def deliverable(config: ConsumerConfig, requests: frozenset[Heartbeat]) -> Iterator[Heartbeat]:
-    """Yield the requests that the coordinator may get next. An older, unheard one cannot be overtaken unless
-    ``reorder``."""
-    late = not all(heartbeat.awaited for heartbeat in requests)
-    for heartbeat in sorted(requests, key=repr):
-        if config.reorder or not heartbeat.awaited or not late:
-            yield heartbeat

@@ -12,14 +12,13 @@ from typing import Any, Final
 
 from ...explore.interface import Action, Label, Outcome, Permutation, Properties, State, Value, View
 from .. import commits
+from ..environment import Counters, Environment, Updates, deliverable, expects_answer, forget_answers
 from . import client as clients
 from .config import ConsumerConfig
 from .coordinator import Coordinator, Result
-from .state import Batch, Client, Counters, Endpoint, Group, Hard, Heartbeat, Log, Reply
+from .state import Batch, Client, Endpoint, Group, Hard, Heartbeat, Log, Reply
 
 GROUP, LOG, COUNTERS, FIRST_ENDPOINT = 0, 1, 2, 3
-FAULT: Final[tuple[int, Value]] = (COUNTERS, "fault")
-Updates = tuple[tuple[int, Value], ...]
 
 #: How a client stops or is stopped: action, and the endpoint afterwards.
 STOPS: Final[dict[str, Callable[[Endpoint, str], Endpoint | None]]] = {
@@ -50,11 +49,6 @@ def is_open(log: Log) -> bool:
     return bool(log.open)
 
 
-def expects_answer(endpoint: Endpoint, waits_for_batch: bool) -> bool:
-    """Return whether an answer to the client may still come."""
-    return waits_for_batch or bool(endpoint.replies) or any(heartbeat.awaited for heartbeat in endpoint.requests)
-
-
 def surviving(log: Log, survive: int) -> Hard:
     """Return what the log holds if so many open batches survive (F-LOAD-01)."""
     return log.open[survive - 1].hard if survive else log.replicated
@@ -66,6 +60,7 @@ class ConsumerSystem:
     def __init__(self, config: ConsumerConfig, properties: Properties | None = None) -> None:
         self.config = config
         self.coordinator = Coordinator(config)
+        self.environment = Environment(config, COUNTERS)
         self.properties = properties or Properties()
         count = len(config.clients)
         self.endpoints = range(FIRST_ENDPOINT, FIRST_ENDPOINT + count)
@@ -90,7 +85,7 @@ class ConsumerSystem:
         )
 
     def initial(self) -> Iterable[State]:
-        counters = Counters(0, self.config.faults, self.config.first_parts)
+        counters = Counters(0, self.environment.full, self.config.first_parts)
         return [(self.coordinator.load(Hard(), False), Log(), counters, *(Endpoint() for _ in self.config.clients))]
 
     @property
@@ -102,7 +97,9 @@ class ConsumerSystem:
 
     def update(self, component: int, value: Any, token: Any) -> Value | None:
         if component == COUNTERS:
-            return _count(value, token)
+            after = self.environment.count(value, token)
+            grows = after is not None and token == "TopicGrows"
+            return after._replace(existing=after.existing + 1) if after is not None and grows else after
         if component == LOG:
             return _log(value, *token)
         endpoint: Endpoint = value
@@ -160,11 +157,8 @@ class ConsumerSystem:
         for number in range(len(self.config.clients)):
             found += self._of_client(number)
         reads = (GROUP, self.existing, self.open, *self.held)
-        for kind, early in (
-            ("SessionTimerFires", "SessionTimerFiresEarly"),
-            ("RebalanceTimerFires", "RebalanceTimerFiresEarly"),
-        ):
-            found.append(Action(kind, reads, partial(self._fire, kind, early)))
+        for kind in ("SessionTimerFires", "RebalanceTimerFires"):
+            found.append(Action(kind, reads, partial(self._fire, kind)))
         if "CoordinatorFailsOver" in allowed:
             found.append(Action("CoordinatorFailsOver", (GROUP, LOG), self._fail_over))
         if "TopicGrows" in allowed:
@@ -193,9 +187,8 @@ class ConsumerSystem:
         for action in STOPS:
             if action in config.allowed:
                 yield Action(action, (self.awaited[number], endpoint), partial(self._stop, number, action))
-        for action, step in (("RequestLost", _lose), ("RequestDuplicated", _duplicate), ("ReplyLost", _lose_reply)):
-            if action in config.allowed:
-                yield own(action, step, FAULT)
+        for action, step, fault in self.environment.network():
+            yield own(action, step, fault)
         if commits.COMMITS in config.allowed:
             yield Action(commits.COMMITS, (self.hard, self.members[number]), partial(self._commit, number))
         for action in ("AppendFails", "LeaveAppendFails"):
@@ -241,7 +234,7 @@ class ConsumerSystem:
     def _stop(self, number: int, action: str, waits_for_batch: bool, endpoint: Endpoint) -> Iterator[Outcome]:
         after = STOPS[action](endpoint, self.config.new_instance(number))
         if after is not None:
-            yield self._stopped(number, action, waits_for_batch, after, FAULT)
+            yield self._stopped(number, action, waits_for_batch, after, self.environment.fault(action))
 
     def _stopped(
         self, number: int, action: str, waits_for_batch: bool, after: Endpoint | None, *more: tuple[int, Value]
@@ -264,7 +257,7 @@ class ConsumerSystem:
         self, number: int, group: Group, existing: int, is_open: bool, requests: frozenset[Heartbeat]
     ) -> Iterator[Outcome]:
         name = self.config.clients[number]
-        for heartbeat in clients.deliverable(self.config, requests):
+        for heartbeat in deliverable(requests, self.config.reorder):
             taken = (number, heartbeat)
             for result in self.coordinator.get(group, heartbeat, existing):
                 if heartbeat.epoch < 0:
@@ -284,13 +277,13 @@ class ConsumerSystem:
     ) -> Iterator[Outcome]:
         """Refuse the records of a request: AppendFails those of a heartbeat, LeaveAppendFails those of a leave."""
         leaves = action == "LeaveAppendFails"
-        for heartbeat in clients.deliverable(self.config, requests):
+        for heartbeat in deliverable(requests, self.config.reorder):
             if (heartbeat.epoch < 0) != leaves:
                 continue
             for result in self.coordinator.get(group, heartbeat, existing):
                 if result.group.hard != group.hard:
                     answers = [(number, Reply("COORDINATOR_NOT_AVAILABLE"))] if heartbeat.awaited and not leaves else []
-                    updates = (FAULT, *self._deliver(answers, (number, heartbeat)))
+                    updates = (self.environment.fault(action), *self._deliver(answers, (number, heartbeat)))
                     writes = ((GROUP, self.coordinator.revert(group, result.group)),)
                     yield Outcome((action, self.config.clients[number]), writes, updates, result.step)
 
@@ -309,30 +302,22 @@ class ConsumerSystem:
             hard = surviving(log, survive)
             for loaded in sorted({self.coordinator.load(hard, blocked) for blocked in clock}):
                 writes = ((GROUP, loaded), (LOG, Log(hard)))
-                yield Outcome(("CoordinatorFailsOver", str(survive)), writes, (*self._deliver(answers), FAULT))
+                updates = (*self._deliver(answers), self.environment.fault("CoordinatorFailsOver"))
+                yield Outcome(("CoordinatorFailsOver", str(survive)), writes, updates)
 
-    def _fire(self, kind: str, early: str, group: Group, existing: int, is_open: bool, *held: str) -> Iterator[Outcome]:
+    def _fire(self, kind: str, group: Group, existing: int, is_open: bool, *held: str) -> Iterator[Outcome]:
         session = kind == "SessionTimerFires"
         armed = sorted(group.session_timers) if session else [name for name, _ in group.rebalance_timers]
         expire = self.coordinator.expire_session if session else self.coordinator.expire_rebalance
         for member in armed:
-            due = member not in held
-            if due or early in self.config.allowed:
-                result = expire(group, member, existing)
-                label = (kind if due else early, member)
-                yield self._update_group(label, group, result, is_open, *(() if due else (FAULT,)))
+            fires = self.environment.firing(kind, member not in held)
+            if fires is not None:
+                action, fault = fires
+                yield self._update_group((action, member), group, expire(group, member, existing), is_open, *fault)
 
     def _grow(self, existing: int) -> Iterator[Outcome]:
         if existing < len(self.config.partitions):
-            yield Outcome(("TopicGrows",), (), ((COUNTERS, "grow"),))
-
-
-def _count(counters: Counters, token: str) -> Counters | None:
-    if token == "id":
-        return counters._replace(ids_used=counters.ids_used + 1)
-    if not counters.faults_left:
-        return None
-    return counters._replace(faults_left=counters.faults_left - 1, existing=counters.existing + (token == "grow"))
+            yield Outcome(("TopicGrows",), (), (self.environment.fault("TopicGrows"),))
 
 
 def _log(log: Log, kind: str, what: Any) -> Log:
@@ -343,9 +328,7 @@ def _log(log: Log, kind: str, what: Any) -> Log:
     if kind == "wait":
         last = log.open[-1]
         return log._replace(open=(*log.open[:-1], last._replace(answers=last.answers | what)))
-    return log._replace(
-        open=tuple(batch._replace(answers=frozenset(a for a in batch.answers if a[0] != what)) for batch in log.open)
-    )
+    return log._replace(open=forget_answers(log.open, what))
 
 
 def _interval_passes(group: Group) -> Iterator[Outcome]:
@@ -362,23 +345,3 @@ def _get_replies(endpoint: int, name: str, before: Endpoint) -> Iterator[Outcome
 def _reconcile(endpoint: Endpoint) -> Iterator[Endpoint]:
     if endpoint.client.reconciling:
         yield endpoint._replace(client=clients.after_callbacks(endpoint.client))
-
-
-def _lose(endpoint: Endpoint) -> Iterator[Endpoint]:
-    return (
-        endpoint._replace(requests=endpoint.requests - {heartbeat})
-        for heartbeat in endpoint.requests
-        if heartbeat.awaited
-    )
-
-
-def _duplicate(endpoint: Endpoint) -> Iterator[Endpoint]:
-    return (
-        endpoint._replace(requests=endpoint.requests | {heartbeat._replace(awaited=False)})
-        for heartbeat in endpoint.requests
-        if heartbeat.awaited
-    )
-
-
-def _lose_reply(endpoint: Endpoint) -> Iterator[Endpoint]:
-    return (endpoint._replace(replies=endpoint.replies - {reply}) for reply in endpoint.replies)

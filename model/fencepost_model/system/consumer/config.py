@@ -9,7 +9,8 @@ from typing import Any, Final, Literal
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 
-from ..config import check_allowed, profile_of
+from ..config import profile_of
+from ..environment import budgets_of, check_environment
 
 ENVIRONMENT: Final = (
     "ClientStarts",
@@ -45,13 +46,14 @@ class ConsumerConfig:
     interval: bool = False
     reports_pending_partitions: bool = True
     faults: int = 0
+    budgets: tuple[tuple[str, int], ...] = ()  #: by kind of trouble, for kinds that do not share ``faults``
     reorder: bool = False
     slow_appends: bool = False
     allowed: frozenset[str] = frozenset({"ClientStarts"})
     profile: Profile = field(default=INTENDED)
 
     def __post_init__(self) -> None:
-        check_allowed(self.allowed, ENVIRONMENT)
+        check_environment(self, ENVIRONMENT)
 
     def instance(self, client: int) -> str:
         return self.instance_of[client] if client < len(self.instance_of) else ""
@@ -78,6 +80,7 @@ def from_constants(constants: Mapping[str, Any]) -> ConsumerConfig:
         interval=bool(constants["Interval"]),
         reports_pending_partitions=bool(constants["ReportsPendingPartitions"]),
         faults=int(constants["Faults"]),
+        budgets=budgets_of(constants),
         reorder=bool(constants["Reorder"]),
         slow_appends=bool(constants["SlowAppends"]),
         allowed=frozenset(constants["Allowed"]),

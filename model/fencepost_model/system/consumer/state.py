@@ -115,9 +115,3 @@ class Batch(NamedTuple):
 class Log(NamedTuple):
     replicated: Hard = Hard()
     open: tuple[Batch, ...] = ()
-
-
-class Counters(NamedTuple):
-    ids_used: int
-    faults_left: int
-    existing: int

@@ -7,10 +7,11 @@ from itertools import combinations
 from typing import Final
 
 from ...explore.interface import Invariant
+from ..environment import Counters
 from ..gather import Part
 from .closed import COUNTERS, GROUP, ConsumerSystem
 from .properties import Property, live
-from .state import Counters, Endpoint, Group, Hard
+from .state import Endpoint, Group, Hard
 
 
 def every_variable_has_its_type(system: ConsumerSystem) -> Iterable[Part]:
@@ -27,7 +28,7 @@ def every_variable_has_its_type(system: ConsumerSystem) -> Iterable[Part]:
     def counters_are_typed(counters: Counters) -> bool:
         return (
             0 <= counters.ids_used <= len(ids)
-            and 0 <= counters.faults_left <= config.faults
+            and system.environment.has_types(counters.faults_left)
             and config.first_parts <= counters.existing <= len(config.partitions)
         )
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 
-from ..config import check_allowed
+from ..environment import check_allowed
 
 ENVIRONMENT: Final = (
     "ClientWrites",

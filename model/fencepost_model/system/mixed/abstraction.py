@@ -48,7 +48,7 @@ def makers(system: MixedSystem) -> Makers:
         "consumer": (endpoints, each_client(names, lambda endpoint: consumer.client_value(endpoint.consumer))),
         "requests": (endpoints, under_way(names, "requests", request_value)),
         "replies": (endpoints, under_way(names, "replies", reply_value)),
-        "faultsLeft": ((COUNTERS,), lambda counters: counters.faults_left),
+        "faultsLeft": ((COUNTERS,), lambda counters: record(**system.environment.by_name(counters.faults_left))),
     }
 
 

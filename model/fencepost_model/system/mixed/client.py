@@ -6,16 +6,17 @@ passes them an endpoint in their form and takes the result back.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from .. import client as classic
-from .. import values
+from .. import environment, values
 from ..config import Config
 from ..consumer import client as consumer
 from ..consumer import state
 from ..consumer.config import ConsumerConfig
 from ..consumer.state import AWAY, Heartbeat
+from ..environment import stop_listening
 from ..values import JoinReply, LeaveRequest, SyncReply
 from .state import Endpoint, Reply, Request
 
@@ -29,11 +30,6 @@ def is_down(endpoint: Endpoint) -> bool:
 
 def waits(endpoint: Endpoint) -> bool:
     return endpoint.classic.state in WAITING or endpoint.consumer.waiting
-
-
-def expects_answer(endpoint: Endpoint, is_parked: bool) -> bool:
-    """Return whether an answer to the client may still come."""
-    return is_parked or bool(endpoint.replies) or any(request.awaited for request in endpoint.requests)
 
 
 def held_ids(endpoint: Endpoint) -> frozenset[str]:
@@ -109,17 +105,11 @@ def start_consumer(endpoint: Endpoint, member_id: str, instance: str) -> Endpoin
     return endpoint._replace(consumer=consumer.joining_client(member_id, instance))
 
 
-def _stop_listening(endpoint: Endpoint, more: Iterable[Request] = ()) -> Endpoint:
-    """Stop waiting; requests in flight stay in flight."""
-    requests: set[Request] = {request._replace(awaited=False) for request in endpoint.requests}
-    return endpoint._replace(requests=frozenset(requests | {*more}), replies=frozenset())
-
-
 def give_up(endpoint: Endpoint, _: str = "") -> Endpoint | None:
     """Give up waiting (K-ERR-13, N-ERR-06)."""
     if not waits(endpoint):
         return None
-    after = _stop_listening(endpoint)
+    after = stop_listening(endpoint)
     if endpoint.classic.state in WAITING:
         after = after._replace(classic=endpoint.classic._replace(state="unjoined"))
     if endpoint.consumer.waiting:
@@ -129,7 +119,7 @@ def give_up(endpoint: Endpoint, _: str = "") -> Endpoint | None:
 
 def crash(endpoint: Endpoint, _: str) -> Endpoint | None:
     return (
-        _stop_listening(endpoint)._replace(classic=DOWN.classic, consumer=DOWN.consumer)
+        stop_listening(endpoint)._replace(classic=DOWN.classic, consumer=DOWN.consumer)
         if endpoint.process.runs
         else None
     )
@@ -144,7 +134,7 @@ def leave(endpoint: Endpoint, instance: str) -> Endpoint | None:
         leave_request = LeaveRequest("LeaveGroup", False, endpoint.classic.member_id)
     else:
         return None
-    return _stop_listening(endpoint, [leave_request])._replace(classic=DOWN.classic, consumer=DOWN.consumer)
+    return stop_listening(endpoint, leave_request)._replace(classic=DOWN.classic, consumer=DOWN.consumer)
 
 
 STOPS: Final[dict[str, Callable[[Endpoint, str], Endpoint | None]]] = {
@@ -155,8 +145,5 @@ STOPS: Final[dict[str, Callable[[Endpoint, str], Endpoint | None]]] = {
 
 
 def deliverable(reorder: bool, endpoint: Endpoint) -> tuple[Request, ...]:
-    """Return the requests that the coordinator may get next. An older, unheard one cannot be overtaken unless
-    ``reorder``."""
-    late = not all(request.awaited for request in endpoint.requests)
-    may_come = [each for each in endpoint.requests if reorder or not each.awaited or not late]
-    return tuple(sorted(may_come, key=repr))
+    """Return the requests that the coordinator may get next."""
+    return environment.deliverable(endpoint.requests, reorder)

@@ -20,16 +20,16 @@ from .. import commits
 from ..consumer.state import Heartbeat
 from ..consumer.state import Reply as ConsumerReply
 from ..consumer.translate import TOPIC_ID
+from ..environment import Counters, Environment, expects_answer
 from ..values import Client as ClassicClient
 from ..values import JoinReply, JoinRequest, LeaveRequest, SyncReply, SyncRequest
 from . import client as clients
 from .config import MixedConfig
 from .coordinator import Coordinator, Done, armed, is_due, needs_id
 from .machine import FIRST_LOG, Log, Memory, compacted, forget, interval_passes, parked
-from .state import Counters, Endpoint, Process, Request
+from .state import Endpoint, Process, Request
 
 GROUP, LOG, COUNTERS, FIRST_ENDPOINT = 0, 1, 2, 3
-FAULT: Final[tuple[int, Value]] = (COUNTERS, "fault")
 
 #: Timers, by action.
 TIMERS: Final = {
@@ -53,6 +53,7 @@ class MixedSystem:
     def __init__(self, config: MixedConfig, properties: Properties | None = None) -> None:
         self.config = config
         self.coordinator = Coordinator(config)
+        self.environment = Environment(config, COUNTERS)
         self.properties = properties or Properties()
         self._classic, self._consumer = config.classic, config.consumer
         count = len(config.clients)
@@ -76,7 +77,7 @@ class MixedSystem:
 
     def initial(self) -> Iterable[State]:
         memory = self.coordinator.machine.load(FIRST_LOG)
-        return [(memory, FIRST_LOG, Counters(0, self.config.faults), *(Endpoint() for _ in self.config.clients))]
+        return [(memory, FIRST_LOG, Counters(0, self.environment.full), *(Endpoint() for _ in self.config.clients))]
 
     @property
     def symmetry(self) -> Sequence[Permutation]:
@@ -91,9 +92,7 @@ class MixedSystem:
         if component == LOG:
             return compacted(value, token)
         if component == COUNTERS:
-            if token == "id":
-                return Counters(value.ids_used + 1, value.faults_left)
-            return Counters(value.ids_used, value.faults_left - 1) if value.faults_left else None
+            return self.environment.count(value, token)
         endpoint: Endpoint = value
         for kind, what in token:
             if kind == "take":
@@ -163,9 +162,8 @@ class MixedSystem:
                 yield Action(action, (self.parked[number], endpoint), partial(self._stop, number, action))
         if commits.COMMITS in config.allowed:
             yield Action(commits.COMMITS, (self.group, self.processes[number]), partial(self._commit, number))
-        for action, step in (("RequestLost", _lose), ("RequestDuplicated", _duplicate), ("ReplyLost", _lose_reply)):
-            if action in config.allowed:
-                yield own(action, step, FAULT)
+        for action, step, fault in self.environment.network():
+            yield own(action, step, fault)
 
     # ---- clients ------------------------------------------------------------------------------------------------
 
@@ -219,12 +217,12 @@ class MixedSystem:
             yield Outcome(("ClientStarts", name, "consumer"), ((self.endpoints[number], after),), ((COUNTERS, "id"),))
 
     def _time_out(self, number: int, is_parked: bool, endpoint: Endpoint) -> Iterator[Outcome]:
-        if clients.waits(endpoint) and not clients.expects_answer(endpoint, is_parked):
+        if clients.waits(endpoint) and not expects_answer(endpoint, is_parked):
             yield from self._stopped(number, "ClientTimesOut", is_parked, clients.give_up(endpoint))
 
     def _stop(self, number: int, action: str, is_parked: bool, endpoint: Endpoint) -> Iterator[Outcome]:
         after = clients.STOPS[action](endpoint, self.config.instance(number))
-        return self._stopped(number, action, is_parked, after, FAULT)
+        return self._stopped(number, action, is_parked, after, self.environment.fault(action))
 
     def _stopped(
         self, number: int, action: str, is_parked: bool, after: Endpoint | None, *more: tuple[int, Value]
@@ -279,14 +277,15 @@ class MixedSystem:
 
     def _fire(self, action: str, kind: TimerKind, memory: Memory, *held: frozenset[str]) -> Iterator[Outcome]:
         for timer, name in armed(memory, kind):
-            due = is_due(memory, timer, name, frozenset[str]().union(*held))
-            if due or f"{action}Early" in self.config.allowed:
-                label = (action if due else f"{action}Early", *([name] if name else []))
+            fires = self.environment.firing(action, is_due(memory, timer, name, frozenset[str]().union(*held)))
+            if fires is not None:
+                label = (fires[0], *([name] if name else []))
                 for done in self.coordinator.fire(memory, timer, name):
-                    yield self._outcome(label, done, *(() if due else (FAULT,)))
+                    yield self._outcome(label, done, *fires[1])
 
     def _fail_over(self, memory: Memory, log: Log) -> Iterator[Outcome]:
-        yield self._outcome(("CoordinatorFailsOver",), self.coordinator.fail_over(memory, log), FAULT)
+        fault = self.environment.fault("CoordinatorFailsOver")
+        yield self._outcome(("CoordinatorFailsOver",), self.coordinator.fail_over(memory, log), fault)
 
 
 def _action_of(request: Request) -> str:
@@ -303,19 +302,3 @@ def _interval_passes(memory: Memory) -> Iterator[Outcome]:
     after = interval_passes(memory)
     if after is not None:
         yield Outcome(("IntervalPasses",), ((GROUP, after),))
-
-
-def _lose(endpoint: Endpoint) -> Iterator[Endpoint]:
-    return (endpoint._replace(requests=endpoint.requests - {each}) for each in endpoint.requests if each.awaited)
-
-
-def _duplicate(endpoint: Endpoint) -> Iterator[Endpoint]:
-    return (
-        endpoint._replace(requests=endpoint.requests | {r._replace(awaited=False)})
-        for r in endpoint.requests
-        if r.awaited
-    )
-
-
-def _lose_reply(endpoint: Endpoint) -> Iterator[Endpoint]:
-    return (endpoint._replace(replies=endpoint.replies - {reply}) for reply in endpoint.replies)

@@ -10,8 +10,9 @@ from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 from fencepost.protocol.settings import MigrationPolicy
 
-from ..config import Config, check_allowed, profile_of
+from ..config import Config, profile_of
 from ..consumer.config import ConsumerConfig
+from ..environment import budgets_of, check_environment
 
 ENVIRONMENT: Final = (
     "ClientStarts",
@@ -63,12 +64,13 @@ class MixedConfig:
     interval: bool = False
     policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
     faults: int = 0
+    budgets: tuple[tuple[str, int], ...] = ()  #: by kind of trouble, for kinds that do not share ``faults``
     reorder: bool = False
     allowed: frozenset[str] = frozenset({"ClientStarts"})
     profile: Profile = field(default=INTENDED)
 
     def __post_init__(self) -> None:
-        check_allowed(self.allowed, ENVIRONMENT)
+        check_environment(self, ENVIRONMENT)
 
     def instance(self, client: int) -> str:
         return self.instance_of[client] if client < len(self.instance_of) else ""
@@ -124,6 +126,7 @@ def from_constants(constants: Mapping[str, Any]) -> MixedConfig:
         interval=bool(constants["Interval"]),
         policy=MigrationPolicy(constants["Policy"]),
         faults=int(constants["Faults"]),
+        budgets=budgets_of(constants),
         reorder=bool(constants["Reorder"]),
         allowed=frozenset(constants["Allowed"]),
         profile=profile_of(constants),

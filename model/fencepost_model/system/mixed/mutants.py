@@ -26,7 +26,7 @@ from ...offsets.checks import Checked, Committer
 from ...variant import Variant
 from ..consumer.state import Heartbeat
 from ..values import SyncReply, SyncRequest
-from . import client
+from . import closed
 from . import machine as system_machine
 from .coordinator import Coordinator, Done
 from .machine import Log, Machine, Memory
@@ -307,4 +307,4 @@ MIXED_MUTANTS: Final[dict[str, Callable[[], Patches]]] = {
 }
 
 #: The replacement of ``ExpectsAnswer`` here; it has the same name in the other closed systems.
-EXPECTS_ANSWER_FOREVER: Final[Patches] = [(client, "expects_answer", lambda endpoint, is_parked: True)]
+EXPECTS_ANSWER_FOREVER: Final[Patches] = [(closed, "expects_answer", lambda endpoint, is_parked: True)]

@@ -29,6 +29,7 @@ from ...consumer.state import ConsumerGroup, Held, Member, Target
 from ...explore.interface import Invariant, LeadsTo, Settles
 from ...machines import C_STABLE, C_UNRELEASED, C_UNREVOKED, STABLE
 from ...promises import PROMISES
+from ..environment import expects_answer
 from ..gather import Part
 from ..values import JoinReply, Partitions, decode_partitions, named
 from . import client as clients
@@ -250,7 +251,7 @@ def every_waiting_client_expects_an_answer(system: MixedSystem) -> Iterable[Part
     """LIV-01 as a safety property, for networks that neither lose nor duplicate."""
 
     def holds(is_parked: bool, endpoint: Endpoint) -> bool:
-        return not clients.waits(endpoint) or clients.expects_answer(endpoint, is_parked)
+        return not clients.waits(endpoint) or expects_answer(endpoint, is_parked)
 
     for views in zip(system.parked, system.endpoints, strict=True):
         yield Invariant("EveryWaitingClientExpectsAnAnswer", views, holds)

@@ -53,8 +53,3 @@ class Endpoint(NamedTuple):
     @property
     def process(self) -> Process:
         return Process(self.classic, self.consumer)
-
-
-class Counters(NamedTuple):
-    ids_used: int
-    faults_left: int

@@ -10,11 +10,12 @@ from fencepost.protocol.events import TimerKind
 
 from ...explore.interface import Invariant, Label, StepInvariant
 from ...machines import C_UNREVOKED
+from ..environment import Counters
 from ..gather import Part
 from .closed import COUNTERS, GROUP, MixedSystem
 from .machine import CLASSIC_TIMERS, Memory
 from .properties import AnyGroup, Property, in_step, present
-from .state import Counters, Process
+from .state import Process
 from .steps import is_downgrade
 
 
@@ -29,7 +30,7 @@ def every_variable_has_its_type(system: MixedSystem) -> Iterable[Part]:
         return known <= ids and of_members <= known and own and {name for _, name in memory.timers} <= ids | {""}
 
     def counters_are_typed(counters: Counters) -> bool:
-        return 0 <= counters.ids_used <= len(ids) and 0 <= counters.faults_left <= config.faults
+        return 0 <= counters.ids_used <= len(ids) and system.environment.has_types(counters.faults_left)
 
     yield Invariant("EveryVariableHasItsType", (GROUP,), group_is_typed)
     yield Invariant("EveryVariableHasItsType", (COUNTERS,), counters_are_typed)

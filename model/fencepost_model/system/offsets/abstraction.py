@@ -115,5 +115,5 @@ def makers(system: OffsetsSystem) -> Makers:
         "requests": (endpoints, under_way(holders, "requests", values.request)),
         "replies": (endpoints, under_way(holders, "replies", values.reply)),
         "acknowledged": ((ACKNOWLEDGED,), values.by_part),
-        "faultsLeft": ((FAULTS,), lambda faults: faults),
+        "faultsLeft": ((FAULTS,), lambda faults: record(**system.environment.by_name(faults))),
     }

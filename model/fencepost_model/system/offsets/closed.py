@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple, NoReturn, TypeAlias
 
 from ...explore.interface import Action, Label, Outcome, Permutation, Properties, State, View
 from ...offsets.state import Offsets
+from ..environment import Environment, Left
 from . import member as members
 from . import rules
 from .config import OffsetsConfig
@@ -37,6 +38,7 @@ class OffsetsSystem:
     def __init__(self, config: OffsetsConfig, properties: Properties | None = None) -> None:
         self.config = config
         self.machine = Machine(config)
+        self.environment = Environment(config, FAULTS)
         self.properties = properties or Properties()
         self.symmetry: Sequence[Permutation] = ()
         self.views: Sequence[View] = ()
@@ -49,7 +51,7 @@ class OffsetsSystem:
         zeros = (0,) * len(self.config.parts)
         endpoint = Endpoint(Lease(), members.new_member(self.config), Producer(0, "none", zeros))
         nobody = Decision(0, (frozenset(),) * len(self.config.holders))
-        yield nobody, Log(Offsets()), zeros, self.config.faults, *(endpoint for _ in self.numbers)
+        yield nobody, Log(Offsets()), zeros, self.environment.full, *(endpoint for _ in self.numbers)
 
     def update(self, component: int, value: Any, token: Any) -> NoReturn:
         raise ValueError(f"the closed system of offsets has no updates (component {component}, {token!r} to {value!r})")
@@ -140,14 +142,15 @@ class OffsetsSystem:
             label = self._label("MemberReceivesReply", number, reply.api, reply.error)
             yield Outcome(label, ((self.endpoints[number], after),))
 
-    def _stop(self, action: str, number: int, faults: int, endpoint: Endpoint, log: Log) -> Iterator[Outcome]:
+    def _stop(self, action: str, number: int, left: Left, endpoint: Endpoint, log: Log) -> Iterator[Outcome]:
         member, fresh = endpoint.member, members.new_member(self.config)
         gives_up = action == "MemberGivesUp"
-        if not faults or (not member.waiting if gives_up else member == fresh):
+        faults = self.environment.after(left, action)
+        if faults is None or (not member.waiting if gives_up else member == fresh):
             return
         begun = member._replace(waiting=False, begun="failed" if member.begun == "open" else member.begun)
-        quiet, left = members.stop_listening(endpoint._replace(member=begun if gives_up else fresh), number, log)
-        yield Outcome(self._label(action, number), ((FAULTS, faults - 1), (self.endpoints[number], quiet), (LOG, left)))
+        quiet, heard = members.stop_listening(endpoint._replace(member=begun if gives_up else fresh), number, log)
+        yield Outcome(self._label(action, number), ((FAULTS, faults), (self.endpoints[number], quiet), (LOG, heard)))
 
     # ---- the coordinator ----------------------------------------------------------------------------------------
 
@@ -221,8 +224,8 @@ class OffsetsSystem:
             else:
                 yield Outcome(label, ((self.endpoints[number], left._replace(replies=left.replies | {reply})),))
 
-    def _marker(self, number: int, endpoint: Endpoint, log: Log, faults: int) -> Iterator[Outcome]:
-        quiet = faults == self.config.faults
+    def _marker(self, number: int, endpoint: Endpoint, log: Log, left: Left) -> Iterator[Outcome]:
+        quiet = left == self.environment.full
         state = endpoint.producer.state
         if state not in {"committing", "aborting"} or rules.marker_is_in_flight(number, log, quiet=quiet):
             return
@@ -254,15 +257,16 @@ class OffsetsSystem:
             writes.append((self.endpoints[number], after))
         yield Outcome(("AppendSucceeds",), tuple(writes))
 
-    def _fail_over(self, faults: int, log: Log, acknowledged: Acknowledged, *endpoints: Endpoint) -> Iterator[Outcome]:
-        if not faults:
+    def _fail_over(self, left: Left, log: Log, acknowledged: Acknowledged, *endpoints: Endpoint) -> Iterator[Outcome]:
+        faults = self.environment.after(left, "CoordinatorFailsOver")
+        if faults is None:
             return
         for survivors in range(len(log.open) + 1):
             kept = log.open[:survivors]
             deleted = {batch.deleted for batch in kept}
             gone = deleted | {batch.expired for batch in kept}
             writes: list[tuple[int, Any]] = [
-                (FAULTS, faults - 1),
+                (FAULTS, faults),
                 (LOG, Log(rules.loaded(log, survivors))),
                 (ACKNOWLEDGED, tuple(0 if part in gone else high for part, high in enumerate(acknowledged))),
             ]

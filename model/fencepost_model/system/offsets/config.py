@@ -9,7 +9,7 @@ from typing import Any, Final
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED
 
-from ..config import check_allowed
+from ..environment import budgets_of, check_environment
 
 ENVIRONMENT: Final = (
     "GroupDecides",
@@ -39,12 +39,13 @@ class OffsetsConfig:
     epochs: int = 2
     require_stable: bool = True
     faults: int = 0
+    budgets: tuple[tuple[str, int], ...] = ()  #: by kind of trouble, for kinds that do not share ``faults``
     reorder: bool = False
     allowed: frozenset[str] = frozenset({"GroupDecides"})
     profile: Profile = field(default=INTENDED)
 
     def __post_init__(self) -> None:
-        check_allowed(self.allowed, ENVIRONMENT)
+        check_environment(self, ENVIRONMENT)
 
     def with_profile(self, profile: Profile) -> OffsetsConfig:
         return replace(self, profile=profile)
@@ -66,6 +67,7 @@ def from_constants(constants: Mapping[str, Any]) -> OffsetsConfig:
         epochs=int(constants["Epochs"]),
         require_stable=bool(constants["RequireStable"]),
         faults=int(constants["Faults"]),
+        budgets=budgets_of(constants),
         reorder=bool(constants["Reorder"]),
         allowed=frozenset(constants["Allowed"]),
     )

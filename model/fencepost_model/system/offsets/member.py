@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from .. import environment
 from . import rules
 from .config import OffsetsConfig
 from .state import UNKNOWN, Decision, Endpoint, Lease, Log, Member, Producer, Reply, Request
@@ -133,16 +134,10 @@ def answered(
 
 def stop_listening(endpoint: Endpoint, number: int, log: Log) -> tuple[Endpoint, Log]:
     """Return endpoint and log after the member has stopped waiting: no answer reaches it any more."""
-    requests = frozenset(request._replace(awaited=False) for request in endpoint.requests)
-    batches = tuple(
-        batch._replace(answers=frozenset(each for each in batch.answers if each[0] != number)) for batch in log.open
-    )
-    return endpoint._replace(requests=requests, replies=frozenset()), log._replace(open=batches)
+    left = log._replace(open=environment.forget_answers(log.open, number))
+    return environment.stop_listening(endpoint), left
 
 
 def deliverable(config: OffsetsConfig, endpoint: Endpoint, api: str) -> Iterator[Request]:
-    """Yield the requests of that kind that may arrive now. One whose answer is awaited comes after those given up."""
-    late = any(not request.awaited for request in endpoint.requests)
-    for request in sorted(endpoint.requests):
-        if request.api == api and (config.reorder or not request.awaited or not late):
-            yield request
+    """Yield the requests of that kind that may arrive now."""
+    return (each for each in environment.deliverable(endpoint.requests, config.reorder) if each.api == api)
