@@ -1,12 +1,12 @@
 ----------------------------- MODULE Environment ----------------------------
 (***************************************************************************)
-(* What may happen to any closed system, written once: messages are lost   *)
-(* or copied, a client stops waiting, a timer fires early, a process       *)
+(* The environment that all closed systems have in common: messages are    *)
+(* lost or copied, a client stops waiting, a timer fires early, a process  *)
 (* crashes, the coordinator moves, an application commits. A system        *)
 (* extends this module. Its actions add what they change beside messages   *)
 (* and budgets, and what they leave as it is.                              *)
 (*                                                                         *)
-(* Troubles are limited by budgets. A kind of trouble may have its own     *)
+(* Budgets limit the faults of a run. A kind of fault may have its own     *)
 (* budget; all others share one. So a run may be slow and lossy, and       *)
 (* "slow" takes nothing from "lossy".                                      *)
 (***************************************************************************)
@@ -14,12 +14,11 @@ EXTENDS Integers, Sequences, FiniteSets, Network
 
 CONSTANTS
   Allowed,  \* names of the environment actions that may happen
-  Faults,   \* how many troubles a run may have, of the kinds that share a budget
-  Budgets   \* kind -> how many troubles of it a run may have, for kinds with their own budget
+  Faults,   \* how many faults a run may have, of the kinds that share a budget
+  Budgets   \* kind -> how many faults of it a run may have, for kinds with their own budget
 
 (***************************************************************************)
-(* The kinds of trouble. What is ordinary is no trouble: no budget limits  *)
-(* it.                                                                     *)
+(* The kinds of fault. No budget limits ordinary actions.                  *)
 (***************************************************************************)
 Kinds == {"losses", "copies", "delays", "crashes", "departures", "changes",
           "failedWrites", "failOvers"}
@@ -65,7 +64,7 @@ TypeFaultsLeft ==
 
 net == <<requests, replies>>
 
-\* The trouble of this name happens; its budget has one less.
+\* The fault of this name happens; its budget has one less.
 Fault(name) ==
   LET budget == IF KindOf(name) \in DOMAIN Budgets THEN KindOf(name) ELSE "any"
   IN /\ name \in Allowed
@@ -111,7 +110,7 @@ IsInFlight(c) ==
 (* Time and applications.                                                  *)
 (***************************************************************************)
 
-\* A timer that is set fires, although nothing makes sure yet that it will.
+\* A timer that is set fires, although it is not due: a live client is still awaited.
 FiresEarly(name, isSet, isDue) == Fault(name) /\ isSet /\ ~isDue
 
 \* An application commits one of these; the coordinator accepts the commit or not.

@@ -1,4 +1,4 @@
-"""The environment of the closed systems: budgets for each kind of trouble, and what may happen to messages."""
+"""The environment of the closed systems: budgets for each kind of fault, and what may happen to messages."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def troubles(system: ConsumerSystem) -> dict[tuple[Left, Left], set[str]]:
     return found
 
 
-def test_a_budget_of_its_own_is_not_taken_from_another() -> None:
+def test_a_separate_budget_is_not_taken_from_another() -> None:
     """One client is slow and one message is lost in the same run, in either order; nothing happens twice."""
     small = read_problem(ENTRIES["ConsumerSlowAndLossy"]).config
     assert isinstance(small, consumer.ConsumerConfig)
@@ -81,7 +81,7 @@ def test_kinds_without_a_budget_share_one() -> None:
 
 @pytest.mark.parametrize(
     ("budgets", "why"),
-    [((("loss", 1),), "not a kind of trouble: loss; there are losses, copies"), ((("losses", -1),), "less than 0")],
+    [((("loss", 1),), "not a kind of fault: loss; there are losses, copies"), ((("losses", -1),), "less than 0")],
 )
 def test_a_budget_that_cannot_be_is_rejected(budgets: tuple[tuple[str, int], ...], why: str) -> None:
     with pytest.raises(ValueError, match=why):
@@ -95,5 +95,5 @@ def test_a_user_may_set_budgets(tmp_path: Path) -> None:
     for name in ("own.cfg", "own.py"):
         config: Any = read_model(user_entry(tmp_path / name, SPEC)).problem.config
         assert config.budgets == (("delays", 1), ("losses", 1))
-    with pytest.raises(BadConfiguration, match="not a kind of trouble: loss"):
+    with pytest.raises(BadConfiguration, match="not a kind of fault: loss"):
         read_model(user_entry(tmp_path / "wrong.py", SPEC))

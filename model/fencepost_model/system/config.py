@@ -49,7 +49,7 @@ class Config:
     max_size: int = 9
     delay_windows: int = 0
     faults: int = 0
-    budgets: tuple[tuple[str, int], ...] = ()  #: by kind of trouble, for kinds that do not share ``faults``
+    budgets: tuple[tuple[str, int], ...] = ()  #: by kind of fault, for kinds that do not share ``faults``
     reorder: bool = False
     slow_appends: bool = False
     allowed: frozenset[str] = frozenset({"ClientStarts"})

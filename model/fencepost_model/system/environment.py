@@ -1,8 +1,8 @@
-"""What may happen to any closed system, written once, as in ``spec/Environment.tla``: messages are lost or copied, a
+"""The environment that all closed systems have in common, as in ``spec/Environment.tla``: messages are lost or copied, a
 client stops waiting, a timer fires early, a process crashes, the coordinator moves.
 
-Troubles are limited by budgets. A kind of trouble may have its own budget; all others share one. So a run may be slow
-and lossy, and "slow" takes nothing from "lossy".
+Budgets limit these faults. A kind of fault may have its own budget; all others share one. So a run may be slow and
+lossy, and "slow" takes nothing from "lossy".
 
 An endpoint is a client with its messages in flight: a named tuple that has ``requests`` and ``replies``.
 """
@@ -46,7 +46,7 @@ _KIND_OF: Final = {action: kind for kind, actions in KINDS.items() for action in
 
 
 class Configured(Protocol):
-    """What a configuration says about its environment."""
+    """The part of a configuration that is about the environment."""
 
     @property
     def allowed(self) -> frozenset[str]: ...
@@ -74,7 +74,7 @@ def check_environment(config: Configured, actions: Iterable[str]) -> None:
     """Raise ValueError unless the configuration allows only these actions and has budgets only for known kinds."""
     check_allowed(config.allowed, actions)
     if unknown := {kind for kind, _ in config.budgets} - KINDS.keys():
-        raise ValueError(f"not a kind of trouble: {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
+        raise ValueError(f"not a kind of fault: {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
     if any(number < 0 for _, number in config.budgets):
         raise ValueError("a budget is less than 0")
 
@@ -105,17 +105,17 @@ class Environment:
         return dict(zip(self.names, left, strict=True))
 
     def after(self, left: Left, action: str) -> Left | None:
-        """Return what is left after this trouble, or None if its budget is spent."""
+        """Return what is left after this fault, or None if its budget is spent."""
         kind = _KIND_OF[action]
         place = self.names.index(kind) if kind in self.names else 0
         return (*left[:place], left[place] - 1, *left[place + 1 :]) if left[place] else None
 
     def fault(self, action: str) -> tuple[int, Value]:
-        """Return the update of the counters for this trouble."""
+        """Return the update of the counters for this fault."""
         return self.component, action
 
     def count(self, counters: Counters, token: str) -> Counters | None:
-        """Return the counters after an update: of a trouble, or with one more member id used ("id")."""
+        """Return the counters after an update: of a fault, or with one more member id used ("id")."""
         if token == "id":
             return counters._replace(ids_used=counters.ids_used + 1)
         left = self.after(counters.faults_left, token)
@@ -123,14 +123,14 @@ class Environment:
 
     def firing(self, timer: str, is_due: bool) -> tuple[str, Updates] | None:
         """Return the action in which a timer that is set fires, with its updates, or None if it may not. A timer that
-        is due fires by itself; any other fires early, which is a trouble."""
+        is due fires by itself; any other fires early, which is a fault."""
         if is_due:
             return timer, ()
         early = f"{timer}Early"
         return (early, (self.fault(early),)) if early in self.config.allowed else None
 
     def network(self) -> Iterator[tuple[str, Callable[[Any], Iterator[Any]], tuple[int, Value]]]:
-        """Yield each trouble of messages that may happen: its action, the step of an endpoint, the update."""
+        """Yield each fault of messages that may happen: its action, the step of an endpoint, the update."""
         for action, step in NETWORK.items():
             if action in self.config.allowed:
                 yield action, step, self.fault(action)

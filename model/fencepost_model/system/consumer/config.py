@@ -46,7 +46,7 @@ class ConsumerConfig:
     interval: bool = False
     reports_pending_partitions: bool = True
     faults: int = 0
-    budgets: tuple[tuple[str, int], ...] = ()  #: by kind of trouble, for kinds that do not share ``faults``
+    budgets: tuple[tuple[str, int], ...] = ()  #: by kind of fault, for kinds that do not share ``faults``
     reorder: bool = False
     slow_appends: bool = False
     allowed: frozenset[str] = frozenset({"ClientStarts"})

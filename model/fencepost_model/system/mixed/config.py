@@ -64,7 +64,7 @@ class MixedConfig:
     interval: bool = False
     policy: MigrationPolicy = MigrationPolicy.BIDIRECTIONAL
     faults: int = 0
-    budgets: tuple[tuple[str, int], ...] = ()  #: by kind of trouble, for kinds that do not share ``faults``
+    budgets: tuple[tuple[str, int], ...] = ()  #: by kind of fault, for kinds that do not share ``faults``
     reorder: bool = False
     allowed: frozenset[str] = frozenset({"ClientStarts"})
     profile: Profile = field(default=INTENDED)

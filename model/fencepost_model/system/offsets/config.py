@@ -39,7 +39,7 @@ class OffsetsConfig:
     epochs: int = 2
     require_stable: bool = True
     faults: int = 0
-    budgets: tuple[tuple[str, int], ...] = ()  #: by kind of trouble, for kinds that do not share ``faults``
+    budgets: tuple[tuple[str, int], ...] = ()  #: by kind of fault, for kinds that do not share ``faults``
     reorder: bool = False
     allowed: frozenset[str] = frozenset({"GroupDecides"})
     profile: Profile = field(default=INTENDED)
