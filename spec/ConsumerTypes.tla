@@ -138,17 +138,18 @@ Ended(state) ==
 (* the assignment.                                                         *)
 (***************************************************************************)
 Heartbeat(c, p, includesOwned, owned, full) ==
-  [from |-> c, awaited |-> TRUE, memberId |-> p.memberId,
-   instanceId |-> p.instanceId, epoch |-> p.epoch,
+  [api |-> "ConsumerGroupHeartbeat", from |-> c, awaited |-> TRUE,
+   memberId |-> p.memberId, instanceId |-> p.instanceId, epoch |-> p.epoch,
    includesOwned |-> includesOwned, owned |-> owned, full |-> full]
 
 \* A leave heartbeat, for whose answer no client waits (N-HB-09).
 LeaveRequest(c, p, epoch) ==
-  [from |-> c, awaited |-> FALSE, memberId |-> p.memberId,
-   instanceId |-> p.instanceId, epoch |-> epoch,
+  [api |-> "ConsumerGroupHeartbeat", from |-> c, awaited |-> FALSE,
+   memberId |-> p.memberId, instanceId |-> p.instanceId, epoch |-> epoch,
    includesOwned |-> FALSE, owned |-> {}, full |-> FALSE]
 
 IsRequest(r) ==
+  /\ r.api = "ConsumerGroupHeartbeat"
   /\ r.from \in Clients /\ r.awaited \in BOOLEAN
   /\ r.memberId \in Ids /\ r.instanceId \in Instances \cup {""}
   /\ r.epoch \in Int /\ r.epoch >= -2
@@ -157,11 +158,12 @@ IsRequest(r) ==
 Error(error) == [error |-> error, epoch |-> 0, includesAssignment |-> FALSE, assignment |-> {}]
 
 \* An answer on its way to c.
-To(c, y) == [to |-> c, error |-> y.error, epoch |-> y.epoch,
-             includesAssignment |-> y.includesAssignment, assignment |-> y.assignment]
+To(c, y) ==
+  [api |-> "ConsumerGroupHeartbeat", to |-> c, error |-> y.error, epoch |-> y.epoch,
+   includesAssignment |-> y.includesAssignment, assignment |-> y.assignment]
 
 IsReply(y) ==
-  /\ y.to \in Clients
+  /\ y.api = "ConsumerGroupHeartbeat" /\ y.to \in Clients
   /\ y.error \in {"NONE", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH",
                   "FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID",
                   "NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE"}

@@ -245,7 +245,7 @@ IsLeave(r) == IF IsClassic(r) THEN r.api = "LeaveGroup" ELSE r.epoch < 0
 \* are equal. A join timer that is only set again changes nothing (C-JOIN-46).
 SystemCanMove ==
   \/ \E r \in requests :
-       IsLeave(r) \/ (Deliverable(requests, r) /\ (IsApi(r, "JoinGroup") => HasAnId(r)))
+       IsLeave(r) \/ (Deliverable(requests, r) /\ (r.api = "JoinGroup" => HasAnId(r)))
   \/ replies # {}
   \/ group.consumer.blocked
   \/ /\ group.classic.joinTimer /\ JoinTimerIsDue

@@ -58,7 +58,7 @@ MayJoin(c) ==
   IN \/ JoinVerdict(group, p.memberId, InstanceOf[c], ClassicMember!JoinMetadata(p))
            \notin JoinErrors
      \/ \E y \in replies :
-          /\ IsApi(y, "JoinGroup") /\ y.to = c /\ y.error = "NONE"
+          /\ y.api = "JoinGroup" /\ y.to = c /\ y.error = "NONE"
           /\ y.generation = Member(p.memberId).epoch
 
 \* c is a client of the consumer group: it has not been fenced. For a classic
@@ -96,7 +96,7 @@ NoPartitionIsTakenFromAPresentMember ==
 EverySyncReturnsTheCurrentAssignment ==
   [][\A y \in replies' \ replies :
        /\ IsConsumerGroup
-       /\ IsApi(y, "SyncGroup") /\ y.error = "NONE"
+       /\ y.api = "SyncGroup" /\ y.error = "NONE"
        => y.assignment = DOMAIN Member(classic[y.to].memberId).assigned]_vars
 
 \* SyncGroup returns nothing to a member that lags: there is, or can be, a target
@@ -105,7 +105,7 @@ EverySyncReturnsTheCurrentAssignment ==
 NoLaggingMemberIsSynced ==
   [][\A y \in replies' \ replies :
        /\ IsConsumerGroup
-       /\ IsApi(y, "SyncGroup") /\ y.error = "NONE"
+       /\ y.api = "SyncGroup" /\ y.error = "NONE"
        => LET m == Member(classic[y.to].memberId)
               h == group.consumer
           IN \/ m.state = "UNREVOKED"
@@ -166,7 +166,7 @@ EveryUpgradeBumpsTheEpoch == [][IsUpgrade => EpochOf(group') > EpochOf(group)]_v
 \* now (X-JOIN-15, X-DOWN-23).
 EveryJoinAnswerHasTheCurrentGeneration ==
   [][\A y \in replies' \ replies :
-       IsApi(y, "JoinGroup") /\ y.error = "NONE" =>
+       y.api = "JoinGroup" /\ y.error = "NONE" =>
          y.generation = IF group'.protocol = "classic" THEN group'.classic.generationId
                         ELSE group'.consumer.members[y.memberId].epoch]_vars
 
@@ -275,7 +275,7 @@ EveryWaitingClientExpectsAnAnswer == \A c \in Clients : IsWaiting(c) => ExpectsA
 AStaleSyncChangesNothing ==
   [][\A r \in requests \ requests' :
        /\ IsConsumerGroup /\ Present # {}
-       /\ IsApi(r, "SyncGroup")
+       /\ r.api = "SyncGroup"
        /\ \/ r.memberId \notin DOMAIN group.subscriptions
           \/ r.generation # Member(r.memberId).epoch
        => group' = group /\ \A y \in replies' \ replies : y.error # "NONE"]_vars
@@ -391,7 +391,7 @@ EveryMemberWithNewsIsAskedToRejoin ==
 EveryMemberAskedToRejoinHasAJoinTimer ==
   [][IsConsumerGroup =>
        /\ \A y \in replies' \ replies :
-            IsApi(y, "SyncGroup") /\ y.error = "REBALANCE_IN_PROGRESS" =>
+            y.api = "SyncGroup" /\ y.error = "REBALANCE_IN_PROGRESS" =>
               classic[y.to].memberId \in group'.joinTimers
        /\ \A c \in Clients :
             /\ classic[c].state = "stable"
@@ -403,7 +403,7 @@ EveryMemberAskedToRejoinHasAJoinTimer ==
 EveryMemberAskedToSyncHasASyncTimer ==
   [][\A y \in replies' \ replies :
        /\ group'.protocol = "consumer"
-       /\ IsApi(y, "JoinGroup") /\ y.error = "NONE"
+       /\ y.api = "JoinGroup" /\ y.error = "NONE"
        => y.memberId \in group'.syncTimers]_vars
 
 \* Every member has its session timer, and no other id has one (M-TMR-01,

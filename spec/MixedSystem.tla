@@ -102,7 +102,7 @@ ResumeClient(c) ==
 (***************************************************************************)
 IsAbandoned(m) ==
   /\ \A c \in Clients : classic[c].memberId # m /\ consumer[c].memberId # m
-  /\ \A y \in replies : IsApi(y, "JoinGroup") => y.memberId # m
+  /\ \A y \in replies : y.api = "JoinGroup" => y.memberId # m
   /\ m \in DOMAIN group.classic.members =>
        /\ group.classic.members[m].awaitingJoin \notin Clients
        /\ group.classic.members[m].awaitingSync \notin Clients
@@ -131,7 +131,7 @@ ClientSendsJoin(c) ==
 \* A classic client receives the answer to its JoinGroup (K-ERR-01..10). If it
 \* is NONE, the client sends SyncGroup, as leader with an assignment.
 ClientReceivesJoinReply ==
-  /\ \E y \in {z \in replies : IsApi(z, "JoinGroup")} :
+  /\ \E y \in {z \in replies : z.api = "JoinGroup"} :
        LET c == y.to
            p == AfterJoinReply(classic[c], y)
            leads == y.memberId = y.leader /\ ~y.skipAssignment
@@ -146,7 +146,7 @@ ClientReceivesJoinReply ==
 \* A classic client receives the answer to its SyncGroup and takes its
 \* assignment (K-ST-12, K-CB-05, 06), or handles the error (K-ERR-03..08).
 ClientReceivesSyncReply ==
-  /\ \E y \in {z \in replies : IsApi(z, "SyncGroup")} :
+  /\ \E y \in {z \in replies : z.api = "SyncGroup"} :
        /\ replies' = replies \ {y}
        /\ classic' = [classic EXCEPT ![y.to] = AfterSyncReply(@, y)]
   /\ UNCHANGED <<broker, idsUsed, consumer, requests, faultsLeft>>
@@ -231,7 +231,7 @@ ClientTimesOut(c) ==
 \* which may downgrade the group. If that takes a new member id, there must be
 \* one left.
 CoordinatorHandlesJoin ==
-  /\ \E r \in {q \in requests : IsApi(q, "JoinGroup")} :
+  /\ \E r \in {q \in requests : q.api = "JoinGroup"} :
        LET inst == InstanceOf[r.from]
            new  == IF NeedsId(group, r, inst) THEN 1 ELSE 0
            fresh == IF new = 1 THEN MemberIds[idsUsed + 1] ELSE ""
@@ -245,7 +245,7 @@ CoordinatorHandlesJoin ==
 
 \* The coordinator handles a SyncGroup (C-SYNC-05..19, X-SYNC).
 CoordinatorHandlesSync ==
-  /\ \E r \in {q \in requests : IsApi(q, "SyncGroup")} :
+  /\ \E r \in {q \in requests : q.api = "SyncGroup"} :
        /\ Deliverable(requests, r)
        /\ requests' = requests \ {r}
        /\ OutcomeApplied(HandleSync(group, r, InstanceOf[r.from]))
@@ -253,7 +253,7 @@ CoordinatorHandlesSync ==
 
 \* The coordinator handles a LeaveGroup (C-LEAVE-12..22, X-LEAVE).
 CoordinatorHandlesLeaveGroup ==
-  /\ \E r \in {q \in requests : IsApi(q, "LeaveGroup")} :
+  /\ \E r \in {q \in requests : q.api = "LeaveGroup"} :
        /\ requests' = requests \ {r}
        /\ OutcomeApplied(HandleLeaveGroup(group, r.memberId))
   /\ UNCHANGED <<idsUsed, clients, faultsLeft>>

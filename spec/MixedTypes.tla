@@ -150,12 +150,9 @@ ConsumerLog(g) ==
 
 -----------------------------------------------------------------------------
 (***************************************************************************)
-(* Messages are those of the two protocols. Those of the classic protocol  *)
-(* name their api; heartbeats of the consumer protocol, and their answers, *)
-(* do not.                                                                 *)
+(* Messages are those of the two protocols. Each names its api.            *)
 (***************************************************************************)
-IsClassic(message) == "api" \in DOMAIN message
-IsApi(message, api) == IsClassic(message) /\ message.api = api
+IsClassic(message) == message.api # "ConsumerGroupHeartbeat"
 
 IsRequest(r) == IF IsClassic(r) THEN Classic!IsRequest(r) ELSE Consumer!IsRequest(r)
 IsReply(y) ==

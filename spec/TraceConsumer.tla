@@ -48,13 +48,13 @@ TraceInstanceOrder == Traces[trace].instances
 Message(q) ==
   LET r == Requests[q]
   IN IF r.api = "OffsetCommit"
-     THEN [from |-> q, awaited |-> HasAnswer(q), memberId |-> r.memberId,
+     THEN [api |-> r.api, from |-> q, awaited |-> HasAnswer(q), memberId |-> r.memberId,
            epoch |-> r.epoch, commits |-> r.partitions]
-     ELSE [from |-> q, awaited |-> HasAnswer(q), memberId |-> r.memberId,
+     ELSE [api |-> r.api, from |-> q, awaited |-> HasAnswer(q), memberId |-> r.memberId,
            instanceId |-> r.instanceId, epoch |-> r.epoch,
            includesOwned |-> r.includesOwned, owned |-> r.owned, full |-> r.full]
 
-IsCommit(r) == Requests[r.from].api = "OffsetCommit"
+IsCommit(r) == r.api = "OffsetCommit"
 
 \* The answer y is the one in the trace. An error has neither epoch nor assignment.
 Matches(y, a) ==

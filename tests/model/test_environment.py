@@ -41,7 +41,7 @@ def test_the_kinds_are_those_of_the_specification() -> None:
     assert every == ordinary.union(*found.values())
 
 
-def troubles(system: ConsumerSystem) -> dict[tuple[Left, Left], set[str]]:
+def faults_in(system: ConsumerSystem) -> dict[tuple[Left, Left], set[str]]:
     """Return the steps that use budgets: what was left before and after, and the actions."""
     graph = explore(system, transitions=True).graph
     found: dict[tuple[Left, Left], set[str]] = {}
@@ -58,7 +58,7 @@ def test_a_separate_budget_is_not_taken_from_another() -> None:
     assert isinstance(small, consumer.ConsumerConfig)
     system = ConsumerSystem(replace(small, member_ids=("m1",), clients=("c1",)))
     assert system.environment.names == (ANY, "delays", "losses")
-    assert troubles(system) == {
+    assert faults_in(system) == {
         ((0, 1, 1), (0, 0, 1)): {SLOW},
         ((0, 1, 1), (0, 1, 0)): LOST,
         ((0, 0, 1), (0, 0, 0)): LOST,

@@ -1,5 +1,5 @@
-"""The environment that all closed systems have in common, as in ``spec/Environment.tla``: messages are lost or copied, a
-client stops waiting, a timer fires early, a process crashes, the coordinator moves.
+"""The environment that all closed systems have in common, as in ``spec/Environment.tla``: messages are lost or copied,
+a client stops waiting, a timer fires early, a process crashes, the coordinator moves.
 
 Budgets limit these faults. A kind of fault may have its own budget; all others share one. So a run may be slow and
 lossy, and "slow" takes nothing from "lossy".

@@ -9,6 +9,7 @@ from ..variables import Makers, each_client, under_way
 from .closed import COUNTERS, GROUP, LOG, ConsumerSystem
 from .state import NO_PARTITIONS, Client, Group, Hard, Heartbeat, Log, Member, Reply
 
+API: Final = "ConsumerGroupHeartbeat"  #: of all messages
 VARIABLES: Final = (
     "group",
     "log",
@@ -97,6 +98,7 @@ def client_value(client: Client) -> TlaValue:
 def request_value(sender: str, heartbeat: Heartbeat) -> TlaValue:
     return function(
         {
+            "api": API,
             "from": sender,
             "awaited": heartbeat.awaited,
             "memberId": heartbeat.member_id,
@@ -111,6 +113,7 @@ def request_value(sender: str, heartbeat: Heartbeat) -> TlaValue:
 
 def reply_value(receiver: str, reply: Reply) -> TlaValue:
     return record(
+        api=API,
         to=receiver,
         error=reply.error,
         epoch=reply.epoch,
