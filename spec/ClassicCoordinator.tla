@@ -14,8 +14,7 @@ EXTENDS ClassicRebalance
 \* The member that the capacity check looks for. A member that has a place, or a
 \* static one that returns, needs no new place (C-JOIN-20..22, C-JOIN-75).
 KnownMember(g, id, inst) ==
-  IF id = "" /\ inst # "" /\ ~fault_static_return_counts_as_new
-  THEN MappedMembers(g, inst) ELSE {id} \cap DOMAIN g.members
+  IF id = "" /\ inst # "" THEN MappedMembers(g, inst) ELSE {id} \cap DOMAIN g.members
 
 IsOverCapacity(g, id, inst) ==
   LET known == KnownMember(g, id, inst)
@@ -25,15 +24,16 @@ IsOverCapacity(g, id, inst) ==
        [] OTHER ->
             known = {} /\ Cardinality(DOMAIN g.members) >= MaxSize
 
-\* The coordinator refuses a join for lack of room and removes the id. If that
-\* was the last one missing, the join phase ends (C-JOIN-13, C-JOIN-23). The
-\* session timer of the refused id stays set.
+\* If the refused id was the last one missing, the join phase ends (C-JOIN-23).
+AfterRefusal(w) == MaybeCompleteJoin(w)
+
+\* The coordinator refuses a join for lack of room and removes the id (C-JOIN-13).
+\* The session timer of the refused id stays set.
 RejectOverCapacity(w, id, caller) ==
   LET gone == {id} \cap (DOMAIN w.g.members \cup w.g.pendingJoin)
       v == AnswerJoinError([w EXCEPT !.g = Remove(@, gone)], caller,
                            "GROUP_MAX_SIZE_REACHED")
-  IN IF gone = {} \/ fault_refusal_leaves_join_phase THEN v
-     ELSE MaybeCompleteJoin(v)
+  IN IF gone = {} THEN v ELSE AfterRefusal(v)
 
 \* A dynamic join without a member id is answered with a fresh id, which stays
 \* pending until the client joins with it (C-JOIN-34).
@@ -53,6 +53,10 @@ AnswerReplaced(w, member) ==
 \* (C-STATIC-02, INV-MEM-02).
 WithoutReplaced(members, old) == Without(members, {old})
 
+\* The pending syncs: the new id has to sync if the old one had to (C-STATIC-16).
+PendingAfterReplacement(pending, old, fresh) ==
+  IF old \in pending THEN (pending \ {old}) \cup {fresh} ELSE pending
+
 \* A static member returns under a fresh id and takes the place of its old id.
 \* Requests parked under the old id are answered FENCED_INSTANCE_ID. A Stable
 \* group does not rebalance (C-STATIC-02..04, 09, 10, 16, 20).
@@ -64,8 +68,7 @@ ReplaceStatic(w, old, fresh, metadata, caller) ==
       g == [w.g EXCEPT
               !.members = Put(WithoutReplaced(@, old), fresh, after),
               !.leader = IF @ = old THEN fresh ELSE @,
-              !.pendingSync = IF old \in @ /\ ~fault_replacement_keeps_pending_sync
-                              THEN (@ \ {old}) \cup {fresh} ELSE @,
+              !.pendingSync = PendingAfterReplacement(@, old, fresh),
               !.sessionTimers = @ \cup {fresh}]
       u == [v EXCEPT !.g = g]
   IN CASE g.state = "Stable" -> AppendRecord(u, "replace", RecordOf(g), fresh)
@@ -120,15 +123,18 @@ SyncError(g, r, inst) ==
     [] g.state = "PreparingRebalance" -> "REBALANCE_IN_PROGRESS"
     [] OTHER -> ""
 
+\* No assignment of this generation is open (C-SYNC-19).
+NoAssignmentIsOpen(g, open) ==
+  \A i \in 1..Len(open) :
+    open[i].cause = "sync" => open[i].record.generationId # g.generationId
+
 \* Whether this SyncGroup appends the assignment: the first one of the leader in
-\* a generation does (C-SYNC-17, C-SYNC-19).
+\* a generation does (C-SYNC-17).
 SyncAppends(g, r, inst, open) ==
   /\ SyncError(g, r, inst) = ""
   /\ g.state = "CompletingRebalance"
   /\ r.memberId = g.leader
-  /\ \/ fault_every_leader_sync_appends
-     \/ \A i \in 1..Len(open) : ~ /\ open[i].cause = "sync"
-                                  /\ open[i].record.generationId = g.generationId
+  /\ NoAssignmentIsOpen(g, open)
 
 \* The partitions of member m; none if the leader left it out (C-SYNC-17).
 AssignedTo(assignment, m) ==
@@ -226,13 +232,16 @@ AfterLeave(w) ==
   CASE w.g.state \in {"CompletingRebalance", "Stable"} -> PrepareRebalance(w)
     [] OTHER -> MaybeCompleteJoin(w)
 
+\* The parked SyncGroup of a member that leaves is answered (C-LEAVE-24).
+AnswerSyncOfLeaver(w, member) ==
+  AnswerSyncError(w, member.awaitingSync, "UNKNOWN_MEMBER_ID")
+
 \* A leave by member id, without instance id, removes the member or pending id
 \* and answers its parked requests (C-LEAVE-12..14, C-LEAVE-24).
 HandleLeave(g, id) ==
   LET member == g.members[id]
       w == AnswerJoinError(Outcome(g), member.awaitingJoin, "UNKNOWN_MEMBER_ID")
-      v == IF fault_leave_forgets_parked_sync THEN w
-           ELSE AnswerSyncError(w, member.awaitingSync, "UNKNOWN_MEMBER_ID")
+      v == AnswerSyncOfLeaver(w, member)
       gone == [Remove(g, {id}) EXCEPT !.sessionTimers = @ \ {id}]
   IN CASE id \in g.pendingJoin    -> AfterLeave(Outcome(gone))
        [] id \in DOMAIN g.members -> AfterLeave([v EXCEPT !.g = gone])

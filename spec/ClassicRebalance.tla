@@ -82,9 +82,8 @@ JoinAnswer(g, c, m, skip) ==
 (* Preparing and completing a rebalance.                                   *)
 (***************************************************************************)
 
-\* The flag newMemberAdded ends with the join phase, unless Kafka's fault is on
-\* (C-JOIN-71).
-NewMemberAddedAfterJoinPhase(g) == fault_new_member_added_survives /\ g.newMemberAdded
+\* The flag newMemberAdded ends with the join phase (C-JOIN-71).
+NewMemberAddedAfterJoinPhase(g) == FALSE
 
 \* The generation grows by one whenever a join phase ends (C-ST-21).
 NextGeneration(generation) == generation + 1

@@ -25,18 +25,6 @@ CONSTANTS
   MaxSize,                 \* group.max.size (G-CFG-04)
   DelayWindows             \* how often newcomers may extend the initial delay: (R - D) / D (C-JOIN-43)
 
-(***************************************************************************)
-(* Faults of Kafka 4.3; FALSE is the intended protocol. The names are      *)
-(* those of the switches in profile.py.                                    *)
-(***************************************************************************)
-CONSTANTS
-  fault_new_member_added_survives,      \* the newcomer flag outlives its delay (C-JOIN-71)
-  fault_refusal_leaves_join_phase,      \* the last refusal does not end the join phase (C-JOIN-23)
-  fault_static_return_counts_as_new,    \* a returning static member needs new room (C-JOIN-75)
-  fault_replacement_keeps_pending_sync, \* a replaced id stays pending (C-STATIC-16)
-  fault_leave_forgets_parked_sync,      \* a leave does not answer the parked SyncGroup (C-LEAVE-24)
-  fault_every_leader_sync_appends       \* each SyncGroup of the leader appends a record (C-SYNC-19)
-
 Range(s)  == {s[i] : i \in 1..Len(s)}
 Ids       == Range(MemberIds)
 Parts     == Range(Partitions)
@@ -51,9 +39,6 @@ ASSUME DOMAIN InstanceOf = Clients
 ASSUME {Cooperative, MetadataHasGeneration} \subseteq BOOLEAN
 ASSUME Assignor \in {"range", "any"}
 ASSUME MaxSize \in Nat \ {0} /\ DelayWindows \in Nat
-ASSUME {fault_new_member_added_survives, fault_refusal_leaves_join_phase,
-        fault_static_return_counts_as_new, fault_replacement_keeps_pending_sync,
-        fault_leave_forgets_parked_sync, fault_every_leader_sync_appends} \subseteq BOOLEAN
 
 (***************************************************************************)
 (* "First" is the order of MemberIds. The protocol leaves this choice open *)

@@ -23,8 +23,7 @@ EpochVerdict(m, r) ==
     [] OTHER -> "FENCED_MEMBER_EPOCH"
 
 \* Epoch 0 of a known member passes (M-FENCE-07).
-ZeroVerdict(m, r) ==
-  IF old_known_member_at_zero_fenced THEN EpochVerdict(m, r) ELSE "known"
+ZeroVerdict(m, r) == "known"
 
 \* A request without instance id (M-FENCE-01..07).
 DynamicVerdict(g, r) ==
@@ -36,6 +35,9 @@ DynamicVerdict(g, r) ==
 \* A member can be replaced if it is away (M-STATIC-02, M-STATIC-03).
 MayBeReplaced(m, isOwn) == m.epoch = -2
 
+\* A static member that is present may join again under its own id (M-STATIC-02).
+MayRejoin(isOwn) == isOwn
+
 \* A request with an instance id i that the group knows (M-STATIC-01..06, 13).
 MappedVerdict(g, r) ==
   LET holder == g.instances[r.instanceId]
@@ -44,7 +46,7 @@ MappedVerdict(g, r) ==
        [] r.epoch > 0 /\ holder # r.memberId -> "FENCED_INSTANCE_ID"
        [] r.epoch > 0 -> EpochVerdict(m, r)
        [] MayBeReplaced(m, holder = r.memberId) -> "replaces"
-       [] holder = r.memberId /\ ~fault_static_rejoin_unreleased -> ZeroVerdict(m, r)
+       [] MayRejoin(holder = r.memberId) -> ZeroVerdict(m, r)
        [] OTHER -> "UNRELEASED_INSTANCE_ID"
 
 Verdict(g, r) ==
@@ -82,13 +84,14 @@ WithReplacement(g, r) ==
                !.instances = Mapping(g, r),
                !.sessionTimers = @ \ {old}]   \* it would find no member (M-TMR-09)
 
-\* A known member takes another instance id. Its old mapping goes, unless
-\* Kafka's fault is on (M-STATIC-01, M-STATIC-13).
+\* The instance ids that are free when a member changes its own (M-STATIC-13).
+FreedInstances(before) == {before}
+
+\* A known member takes another instance id (M-STATIC-01).
 WithNewInstance(g, r) ==
-  LET before == g.members[r.memberId].instanceId
-      forgotten == IF fault_relabelled_instance_stays THEN {} ELSE {before}
+  LET freed == FreedInstances(g.members[r.memberId].instanceId)
   IN [g EXCEPT !.members[r.memberId].instanceId = r.instanceId,
-               !.instances = Without(Mapping(g, r), forgotten)]
+               !.instances = Without(Mapping(g, r), freed)]
 
 WithMember(g, r, verdict) ==
   CASE verdict = "new" -> [g EXCEPT !.members = Put(@, r.memberId, NewMember(r.instanceId)),
@@ -115,9 +118,7 @@ WithTarget(g, T) == [g EXCEPT !.target = T, !.assignmentEpoch = g.groupEpoch,
 
 \* The stored target of the requesting member, before and after it gets its
 \* place (M-HB-07).
-StoredTarget(joined, r, verdict) ==
-  CASE verdict = "relabels" /\ fault_new_instance_has_no_target -> {}
-    [] OTHER -> Stored(joined, r.memberId)
+StoredTarget(joined, r, verdict) == Stored(joined, r.memberId)
 
 \* The group just before reconciliation, except for the target.
 ApplyVerdict(g, r, verdict, n) == MaybeBumpGroupEpoch(WithMember(g, r, verdict), verdict, n)
@@ -151,9 +152,9 @@ Answer(before, after, r) ==
 
 \* The join of a member m that is there may be older than what m was given
 \* since, so its empty list of owned partitions is ignored (M-FENCE-07).
+IsStaleJoin(m, r) == r.epoch = 0 /\ m.epoch > 0
 WithoutStaleOwned(m, r) ==
-  IF r.epoch = 0 /\ m.epoch > 0 /\ ~fault_rejoin_confirms_revocation
-  THEN [r EXCEPT !.includesOwned = FALSE, !.owned = {}] ELSE r
+  IF IsStaleJoin(m, r) THEN [r EXCEPT !.includesOwned = FALSE, !.owned = {}] ELSE r
 
 \* The rest of a heartbeat r once its member has its place: compute a target,
 \* reconcile, set the timers, answer (M-HB-06..11). T is a target for the group
@@ -193,7 +194,7 @@ MetadataHash(members, n) == IF DOMAIN members = {} THEN 0 ELSE n
 
 \* The group has no members and no target was computed since, so no interval runs
 \* (M-LEAVE-08). A new group is the same.
-IsUnassigned(h) == DOMAIN h.members = {} /\ ~old_emptied_group_keeps_target_epoch
+IsUnassigned(h) == DOMAIN h.members = {}
 
 \* A member goes, with its target and timers; its instance id is free again and
 \* the group epoch is bumped (M-LEAVE-03, M-LEAVE-04, M-TGT-07).

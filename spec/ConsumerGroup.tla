@@ -135,13 +135,8 @@ RebalanceTimerFiresEarly(m) ==
   /\ UpdateGroup(RebalanceExpired(group, m, existing), {})
   /\ UNCHANGED <<counters, client, requests>>
 
-\* The group after a refused append is the previous one (INV-ATOM-01). In Kafka
-\* the timers stay as the step set them (M-HB-13).
-Reverted(g) ==
-  IF ~fault_failed_append_loses_timers THEN group
-  ELSE [group EXCEPT
-          !.rebalanceTimers = g.rebalanceTimers,
-          !.sessionTimers = g.sessionTimers \cap DOMAIN group.members]
+\* The group after a refused append is the previous one (INV-ATOM-01).
+Reverted(g) == group
 
 \* The log refuses the records of a heartbeat (F-RT-08).
 AppendFails ==

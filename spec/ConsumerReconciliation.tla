@@ -54,7 +54,7 @@ Advanced(g, m, T, t, r, x) ==
 Confirms(r, m) == r.includesOwned /\ r.owned \cap DOMAIN m.revoking = {}
 
 \* The epoch of a member that has just confirmed (M-REC-19).
-AfterRevocation(e) == IF old_revocation_advances_epoch THEN e + 1 ELSE e
+AfterRevocation(e) == e
 
 \* A member that is at t and STABLE stays as it is, and so does one that has not
 \* confirmed; any other advances (M-REC-01..05, M-HB-08).

@@ -25,20 +25,6 @@ CONSTANTS
   Interval,   \* is the assignment interval I > 0? (M-TGT-08)
   ReportsPendingPartitions  \* does a client also report what it is about to take? The Java client does not (N-HB-05)
 
-(***************************************************************************)
-(* Faults of Kafka, and behaviour of older releases; FALSE is the intended *)
-(* protocol. The names are those of the switches in profile.py.            *)
-(***************************************************************************)
-CONSTANTS
-  fault_static_rejoin_unreleased,   \* a static member that rejoins is refused (M-STATIC-02)
-  fault_relabelled_instance_stays,  \* a former instance id stays mapped (M-STATIC-13)
-  fault_new_instance_has_no_target, \* a changed instance id has no target (M-HB-07)
-  fault_failed_append_loses_timers, \* a failed append undoes no timers (M-HB-13)
-  fault_rejoin_confirms_revocation, \* a rejoin confirms any revocation (M-FENCE-07)
-  old_known_member_at_zero_fenced,  \* epoch 0 of a known member is fenced (M-FENCE-07; 4.0, 4.1)
-  old_revocation_advances_epoch,    \* a confirmation moves to e + 1 (M-REC-19; 4.0, 4.1)
-  old_emptied_group_keeps_target_epoch  \* the last leave does not assign (M-LEAVE-08; 4.0 to 4.3)
-
 Range(s)  == {s[i] : i \in 1..Len(s)}
 Ids       == Range(MemberIds)
 Parts     == Range(Partitions)
@@ -53,10 +39,6 @@ ASSUME DOMAIN InstanceOf = Clients /\ DOMAIN NewInstanceOf = Clients
 ASSUME Instances \subseteq {"i1", "i2"}  \* InstanceOrder has these only
 ASSUME Assignor \in {"range", "uniform"}
 ASSUME {Interval, ReportsPendingPartitions} \subseteq BOOLEAN
-ASSUME {fault_static_rejoin_unreleased, fault_relabelled_instance_stays,
-        fault_new_instance_has_no_target, fault_failed_append_loses_timers,
-        fault_rejoin_confirms_revocation, old_known_member_at_zero_fenced,
-        old_revocation_advances_epoch, old_emptied_group_keeps_target_epoch} \subseteq BOOLEAN
 
 \* Instance ids in the order of their names (A-COM-02).
 InstanceOrder == SelectSeq(<<"i1", "i2">>, LAMBDA i : i \in Instances)

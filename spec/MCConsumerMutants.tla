@@ -2,9 +2,9 @@
 (***************************************************************************)
 (* The consumer group with one guard removed at a time: in a configuration *)
 (* that must fail, each operator overrides one of the specification.       *)
-(* Faults of Kafka itself need no override; they are switches.             *)
+(* KafkaConsumer has the faults of Kafka itself.                           *)
 (***************************************************************************)
-EXTENDS MCConsumerGroup
+EXTENDS MCConsumerKafka
 
 \* For Obtainable: a wanted partition is taken although another member holds it
 \* (M-REC-11).

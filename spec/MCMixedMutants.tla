@@ -2,9 +2,9 @@
 (***************************************************************************)
 (* The mixed group with one guard removed at a time: in a configuration    *)
 (* that must fail, each operator overrides one of the specification.       *)
-(* Faults of Kafka itself need no override; they are switches.             *)
+(* KafkaMixed has the faults of Kafka itself.                              *)
 (***************************************************************************)
-EXTENDS MCMixedGroup
+EXTENDS MCMixedKafka
 
 \* For SyncAssignment: SyncGroup returns the target, even if others hold parts of it
 \* (X-SYNC-06).

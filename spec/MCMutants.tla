@@ -2,10 +2,9 @@
 (***************************************************************************)
 (* The classic group with one guard removed at a time: in a configuration  *)
 (* that must fail, each operator overrides one of ClassicCoordinator or    *)
-(* ClassicGroup. Faults of Kafka itself need no override; they are         *)
-(* switches.                                                               *)
+(* ClassicGroup. KafkaClassic has the faults of Kafka itself.              *)
 (***************************************************************************)
-EXTENDS MCClassicGroup
+EXTENDS MCClassicKafka
 
 \* For NextGeneration: the generation does not grow (C-ST-21).
 SameGeneration(generation) == generation

@@ -82,9 +82,7 @@ ValidClaims(g, m) ==
 \* Which members are converted, and with which partitions (X-UP-05). An
 \* assignment of zero bytes counts as nothing (X-UP-06).
 ConvertedMembers(g) == DOMAIN g.members
-ConvertedPartitions(g, m) ==
-  g.members[m].assignment \cup
-  IF fault_upgrade_overlooks_owned THEN {} ELSE ValidClaims(g, m)
+ConvertedPartitions(g, m) == g.members[m].assignment \cup ValidClaims(g, m)
 
 \* The members whose session timers are started: all (X-UP-08).
 StartedSessionTimers(M) == M
@@ -132,13 +130,10 @@ HasItsTarget(h, m) ==
 
 \* Some member of M lacks its target, and would never learn of it if the classic
 \* group were Stable at once (X-DOWN-22 fixed).
-OwesPartitions(h, M) == ~fault_downgrade_owes /\ \E m \in M : ~HasItsTarget(h, m)
+OwesPartitions(h, M) == \E m \in M : ~HasItsTarget(h, m)
 
-\* A member keeps what it holds. In Kafka it is assigned its target, whatever it
-\* holds (X-DOWN-04).
-AssignedInDowngrade(h, m) ==
-  IF fault_downgrade_assigns_target THEN Consumer!Stored(h, m)
-  ELSE Consumer!Holding(h.members[m])
+\* A member keeps what it holds (X-DOWN-04).
+AssignedInDowngrade(h, m) == Consumer!Holding(h.members[m])
 
 \* A member as the classic group has it (X-DOWN-04).
 ClassicMemberOf(g, m) ==
@@ -154,9 +149,8 @@ StableClassicGroup(g, M, generation) ==
      !.members = [m \in M |-> ClassicMemberOf(g, m)],
      !.sessionTimers = M]
 
-\* Which timers of the consumer group stay armed: none, unless Kafka's fault is
-\* on (X-DOWN-06, X-DOWN-33).
-RemainingTimers(timers) == IF fault_downgrade_leaves_timers THEN timers ELSE {}
+\* Which timers of the consumer group stay armed: none (X-DOWN-06, X-DOWN-33).
+RemainingTimers(timers) == {}
 
 \* The group is replaced (X-DOWN-02). stable is the classic group in the log, w
 \* the outcome that it leads to.

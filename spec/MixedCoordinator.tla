@@ -18,10 +18,13 @@ HeartbeatVerdict(g, r) ==
         /\ r.epoch = 0 /\ holder \in DOMAIN g.subscriptions
      THEN "replaces" ELSE Consumer!Verdict(g.consumer, r)
 
-\* A new group continues the count of the empty one (M-VAL-22 fixed).
+\* A new group continues the count of the empty one that it replaces (M-VAL-22 and
+\* C-JOIN-16 fixed).
+ContinuedCount(count) == count
+
 NewConsumerGroup(g) ==
-  LET begin == IF fault_empty_group_counts_anew \/ g.generationId = 0
-               THEN NoConsumerGroup.groupEpoch ELSE g.generationId
+  LET begin == IF ContinuedCount(g.generationId) = 0
+               THEN NoConsumerGroup.groupEpoch ELSE ContinuedCount(g.generationId)
   IN [NoConsumerGroup EXCEPT !.groupEpoch = begin, !.assignmentEpoch = begin]
 
 \* The consumer group that the heartbeat finds: an empty classic group is
@@ -36,8 +39,7 @@ UpgradesGroup(g) == g.protocol = "classic" /\ g.classic.state # "Empty"
 
 \* An upgrade always bumps, once (X-UP-15 fixed).
 BumpAfterUpgrade(g, h) ==
-  IF UpgradesGroup(g) /\ ~fault_upgrade_without_bump
-     /\ h.groupEpoch = Upgraded(g.classic).consumer.groupEpoch
+  IF UpgradesGroup(g) /\ h.groupEpoch = Upgraded(g.classic).consumer.groupEpoch
   THEN [h EXCEPT !.groupEpoch = @ + 1] ELSE h
 
 \* The consumer group just before reconciliation, except for the target.
@@ -46,6 +48,9 @@ HeartbeatApplied(g, r) ==
       verdict == HeartbeatVerdict(found, r)
   IN BumpAfterUpgrade(g, Consumer!ApplyVerdict(found.consumer, r, verdict, Size))
 
+\* The error if a group in its first rebalance would have to be converted (X-UP-07).
+ErrorWithoutProtocol == "COORDINATOR_LOAD_IN_PROGRESS"
+
 \* The error if the group does not take heartbeats, or "" (X-UP-02, X-UP-07,
 \* M-VAL-24).
 GroupError(g, r) ==
@@ -53,9 +58,7 @@ GroupError(g, r) ==
     [] r.epoch # 0 -> "GROUP_ID_NOT_FOUND"
     [] g.classic.state = "Empty" -> ""
     [] ~MayUpgrade -> "GROUP_ID_NOT_FOUND"
-    [] HasNoProtocol(g.classic) ->
-         IF fault_upgrade_without_protocol THEN "UNKNOWN_SERVER_ERROR"
-         ELSE "COORDINATOR_LOAD_IN_PROGRESS"
+    [] HasNoProtocol(g.classic) -> ErrorWithoutProtocol
     [] OTHER -> ""
 
 TargetsOf(h) == IF Consumer!MustComputeTarget(h) THEN Consumer!Targets(h, Size) ELSE {<< >>}
@@ -75,13 +78,8 @@ WithoutOldTimers(g) ==
 AnswerParkedOnUpgrade(g) ==
   IF UpgradesGroup(g) THEN AnswerParkedRequests(g.classic) ELSE Classic!Outcome(g.classic)
 
-RejectHeartbeat(g, error) ==
-  LET early == /\ fault_upgrade_answers_before_checks
-               /\ error \in {"UNKNOWN_SERVER_ERROR", "COORDINATOR_LOAD_IN_PROGRESS"}
-      answered == AnswerParkedOnUpgrade(g)
-  IN [w |-> IF early THEN [Outcome([g EXCEPT !.classic = answered.g]) EXCEPT !.out = answered.out]
-            ELSE Outcome(g),
-      y |-> Consumer!Error(error)]
+\* A heartbeat that is refused has no effect (X-UP-03).
+RejectHeartbeat(g, error) == [w |-> Outcome(g), y |-> Consumer!Error(error)]
 
 \* A heartbeat r and its answer (M-HB-01..11, X-UP-03..11).
 HandleHeartbeat(g, r, T) ==
@@ -128,15 +126,19 @@ MissedAnAnswer(m, metadata) ==
 (* (X-JOIN-06, 10, 12 fixed; M-FENCE-04). The subscription gives its       *)
 (* generation; without one, its claims must be the member's.               *)
 (***************************************************************************)
-JoinsInStep(h, id, metadata) ==
+IsInStep(h, id, metadata) ==
   LET present == id \in DOMAIN h.members
   IN \/ present /\ metadata.generation = h.members[id].epoch
-     \/ present /\ MissedAnAnswer(h.members[id], metadata)
      \/ /\ metadata.generation = -1
         /\ metadata.owned \subseteq IF present THEN Consumer!Holding(h.members[id]) ELSE {}
 
-IsOutOfStep(g, id, metadata) ==
-  ~fault_join_generation_ignored /\ id # "" /\ ~JoinsInStep(g.consumer, id, metadata)
+\* What the sender of a JoinGroup has missed: "nothing", an "answer", or "more".
+Missed(h, id, metadata) ==
+  CASE id \in DOMAIN h.members /\ MissedAnAnswer(h.members[id], metadata) -> "answer"
+    [] IsInStep(h, id, metadata) -> "nothing"
+    [] OTHER -> "more"
+
+IsOutOfStep(g, id, metadata) == id # "" /\ Missed(g.consumer, id, metadata) = "more"
 
 \* How the joining member gets its place, or the error (X-POL-04,
 \* X-JOIN-02..08).
@@ -155,10 +157,7 @@ JoinVerdict(g, id, inst, metadata) ==
 ReportedOwned(metadata) == metadata.owned
 
 \* The list of a member that has missed an answer confirms nothing (M-REC-18).
-IncludesOwned(h, id, metadata) ==
-  \/ fault_join_generation_ignored
-  \/ id \notin DOMAIN h.members
-  \/ ~MissedAnAnswer(h.members[id], metadata)
+IncludesOwned(h, id, metadata) == Missed(h, id, metadata) # "answer"
 
 \* The join, written as a heartbeat (X-JOIN-10, 11). Its epoch has been checked
 \* already, or is not checked at all (X-JOIN-12).
@@ -219,10 +218,12 @@ JoinConsumerGroup(g, r, inst, fresh, T) ==
 (***************************************************************************)
 (* A join that downgrades the group (X-DOWN-20..24). The joiner gets what  *)
 (* the replaced member holds; if no rebalance follows, it is reconciled to *)
-(* the target at once. Kafka answers the joiner immediately with its       *)
-(* member epoch, and starts from the generation before the request; the    *)
-(* intended protocol parks it.                                             *)
+(* the target at once, and answered with its member epoch. Otherwise its   *)
+(* request is parked. before and after are the group epochs before and     *)
+(* after the request (X-DOWN-23 fixed).                                    *)
 (***************************************************************************)
+DowngradeByJoin(before, after, rebalances) == [generation |-> after, parks |-> rebalances]
+
 JoinAndDowngrade(g, r, inst, fresh) ==
   LET heartbeat == RequestAsHeartbeat(g, r, inst, fresh)
       id == heartbeat.memberId
@@ -236,13 +237,12 @@ JoinAndDowngrade(g, r, inst, fresh) ==
       h == [g EXCEPT !.consumer = IF behind THEN applied ELSE after.g,
                      !.subscriptions = Put([m \in DOMAIN @ \cap M |-> @[m]], id, r.metadata),
                      !.joinTimers = @ \ {id}]
-      stable == StableClassicGroup(h, M, IF fault_downgrade_loses_bump THEN g.consumer.groupEpoch
-                                         ELSE applied.groupEpoch)
-      parks == behind /\ ~fault_downgrade_loses_bump
-      start == Classic!Outcome(IF parks THEN [stable EXCEPT !.members[id].awaitingJoin =
+      how == DowngradeByJoin(g.consumer.groupEpoch, applied.groupEpoch, behind)
+      stable == StableClassicGroup(h, M, how.generation)
+      start == Classic!Outcome(IF how.parks THEN [stable EXCEPT !.members[id].awaitingJoin =
                                                 Classic!Caller(r)] ELSE stable)
       w == Downgraded(h, stable, IF behind THEN Classic!PrepareRebalance(start) ELSE start)
-  IN IF parks THEN w ELSE Reply(w, Classic!Caller(r), JoinAnswer(r.from, id, epoch))
+  IN IF how.parks THEN w ELSE Reply(w, Classic!Caller(r), JoinAnswer(r.from, id, epoch))
 
 \* A join is refused (X-JOIN-26), gets an id first (X-JOIN-05), downgrades the group
 \* (X-DOWN-20), or stays in the consumer group (X-JOIN-10).
@@ -261,7 +261,7 @@ HandleJoinToConsumerGroup(g, r, inst, fresh, T) ==
 HandleJoinToEmptyGroup(g, r, inst, fresh) ==
   IF r.memberId # ""
   THEN Reply(Outcome(g), Classic!Caller(r), Classic!JoinError(r.from, "UNKNOWN_MEMBER_ID", ""))
-  ELSE LET begin == IF fault_empty_group_counts_anew THEN 0 ELSE g.consumer.groupEpoch
+  ELSE LET begin == ContinuedCount(g.consumer.groupEpoch)
            new == [NoClassicGroup EXCEPT !.generationId = begin]
            w == ClassicOutcome(ClassicGroup(new), Classic!HandleJoin(new, r, inst, fresh))
        IN [w EXCEPT !.app = <<[Classic!FirstRecord EXCEPT !.generationId = begin]>> \o @]
@@ -291,12 +291,15 @@ ClassicMemberError(g, id, inst, generation) ==
        [] generation # g.consumer.members[id].epoch -> "ILLEGAL_GENERATION"
        [] OTHER -> ""
 
-\* There is a target that m has not been reconciled with (X-SYNC-05, X-HB-03),
-\* or one would be computed if a member asked (LIV-14 fixed).
+\* A target would be computed if a member asked (LIV-14 fixed).
+TargetIsDue(h) == Consumer!MustComputeTarget(h)
+
+\* There is a target that m has not been reconciled with, or one is due (X-SYNC-05,
+\* X-HB-03).
 IsBehind(g, m) ==
   LET h == g.consumer
   IN \/ h.members[m].epoch < h.assignmentEpoch
-     \/ ~fault_classic_members_starve /\ Consumer!MustComputeTarget(h)
+     \/ TargetIsDue(h)
 
 \* Other members have given up everything that m waits for (X-HB-03).
 CanGetMore(g, m) ==

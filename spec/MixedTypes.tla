@@ -29,23 +29,6 @@ CONSTANTS
   Policy                   \* "bidirectional", "upgrade", "downgrade" or "disabled" (X-POL)
 
 (***************************************************************************)
-(* Faults of Kafka 4.3; FALSE is the intended protocol. The names are      *)
-(* those of the switches in profile.py.                                    *)
-(***************************************************************************)
-CONSTANTS
-  fault_upgrade_without_protocol,      \* an upgrade in the first rebalance is an internal error (X-UP-07)
-  fault_upgrade_answers_before_checks, \* parked requests are answered although the upgrade fails (X-UP-03)
-  fault_upgrade_without_bump,          \* an upgrade by a known member does not bump (X-UP-15)
-  fault_classic_members_starve,        \* classic members are not told of a due target (X-HB-03, X-SYNC-05)
-  fault_downgrade_owes,                \* a downgrade forgets incomplete targets (X-DOWN-22)
-  fault_downgrade_loses_bump,          \* a downgrade loses the bump of its request (X-DOWN-23)
-  fault_downgrade_leaves_timers,       \* a downgrade leaves timers armed (X-DOWN-06, X-DOWN-33)
-  fault_join_generation_ignored,       \* the generation of a JoinGroup is ignored (X-JOIN-06, 10, 12)
-  fault_downgrade_assigns_target,      \* a downgrade assigns targets, not holdings (X-DOWN-04)
-  fault_upgrade_overlooks_owned,       \* an upgrade overlooks owned partitions (X-UP-05, C-JOIN-42)
-  fault_empty_group_counts_anew        \* a group of the other type counts anew (C-JOIN-16, M-VAL-22)
-
-(***************************************************************************)
 (* Constants of the two protocols that are fixed here.                     *)
 (***************************************************************************)
 MaxSize == Len(MemberIds)        \* never reached (G-CFG-04)
@@ -53,23 +36,6 @@ DelayWindows == 0                \* no extended delay (C-JOIN-43)
 FirstParts == Len(Partitions)    \* the topic does not grow
 NewInstanceOf == [c \in Clients |-> ""]
 ReportsPendingPartitions == TRUE           \* clients report what they are about to take (N-HB-05)
-
-\* Faults of one protocol alone are covered by the specification of that
-\* protocol.
-fault_new_member_added_survives      == FALSE
-fault_refusal_leaves_join_phase      == FALSE
-fault_static_return_counts_as_new    == FALSE
-fault_replacement_keeps_pending_sync == FALSE
-fault_leave_forgets_parked_sync      == FALSE
-fault_every_leader_sync_appends      == FALSE
-fault_static_rejoin_unreleased       == FALSE
-fault_relabelled_instance_stays      == FALSE
-fault_new_instance_has_no_target     == FALSE
-fault_failed_append_loses_timers     == FALSE
-fault_rejoin_confirms_revocation     == FALSE
-old_known_member_at_zero_fenced      == FALSE
-old_revocation_advances_epoch        == FALSE
-old_emptied_group_keeps_target_epoch == FALSE
 
 Classic  == INSTANCE ClassicCoordinator
 Consumer == INSTANCE ConsumerCoordinator
@@ -91,11 +57,6 @@ ASSUME StartsAs \in [Clients -> SUBSET {"classic", "consumer"}]
 ASSUME {Cooperative, MetadataHasGeneration, Interval} \subseteq BOOLEAN
 ASSUME Assignor \in {"range", "uniform"}
 ASSUME Policy \in {"bidirectional", "upgrade", "downgrade", "disabled"}
-ASSUME {fault_upgrade_without_protocol, fault_upgrade_answers_before_checks,
-        fault_upgrade_without_bump, fault_classic_members_starve, fault_downgrade_owes,
-        fault_downgrade_loses_bump, fault_downgrade_leaves_timers,
-        fault_join_generation_ignored, fault_downgrade_assigns_target,
-        fault_upgrade_overlooks_owned, fault_empty_group_counts_anew} \subseteq BOOLEAN
 
 Without(f, S) == Classic!Without(f, S)
 Put(f, x, v)  == Classic!Put(f, x, v)

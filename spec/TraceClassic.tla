@@ -11,7 +11,7 @@
 (* Clients are not those of ClassicClient: each request of the trace has a *)
 (* separate client, which sends what the line says.                        *)
 (***************************************************************************)
-EXTENDS ClassicSystem, TraceReading
+EXTENDS ClassicSystem, KafkaClassic, TraceReading
 
 VARIABLE heard  \* id -> a time at or before which its session timer was last set
 VARIABLE began  \* timer -> a time at or before which the join or sync timer was set

@@ -7,7 +7,7 @@
 (* Each request of the trace has a separate client. All members subscribe  *)
 (* to the same topics, whose partitions are numbered through.              *)
 (***************************************************************************)
-EXTENDS ConsumerSystem, TraceReading
+EXTENDS ConsumerSystem, KafkaConsumer, TraceReading
 
 VARIABLE heard  \* member -> a time at or before which its session timer was last set
 VARIABLE armed  \* member -> a time at or before which its rebalance timer was set

@@ -49,7 +49,7 @@ def test_a_change_of_the_model_alone_is_seen(tmp_path: Path, tlc: None) -> None:
 @pytest.mark.tlc
 def test_a_change_of_the_specification_alone_is_seen(tmp_path: Path, tlc: None) -> None:
     sides = sides_of_a_changed_specification(
-        tmp_path, ENTRIES["EagerQuiet"], "fault_new_member_added_survives = TRUE", "DelayWindows = 1"
+        tmp_path, ENTRIES["EagerQuiet"], "NewMemberAddedAfterJoinPhase <- NewMemberAddedSurvives", "DelayWindows = 1"
     )
     assert sides == {"the specification", "the model"}
 

@@ -2,7 +2,8 @@
 
 A configuration assigns constants by name to operators of the module (``Clients <- TwoClients``), or directly
 (``Faults = 1``). Those operators are plain values, unions of them, or a function of the clients; this module
-understands no other TLA+. An assignment that replaces an operator of the protocol itself is a mutant.
+understands no other TLA+. An assignment that replaces an operator of the protocol itself is a mutant, or a fault of
+Kafka.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any, Final
 from ..tlc.values import parse
 from .cfg import Assignment, Cfg
 from .families import Family
+from .kafka_faults import FAULTS
 from .mutants import MUTANTS
 from .problem import Problem
 
@@ -25,6 +27,12 @@ class _Named(str):
     __slots__ = ()
 
 
+def replaces(assignment: Assignment) -> bool:
+    """Return whether the assignment replaces an operator of the protocol: a mutant, or a fault of Kafka."""
+    replaced = f"{assignment.name} <- {assignment.value}"
+    return assignment.by_name and (replaced in MUTANTS or replaced in FAULTS)
+
+
 def values_of(
     assignments: Sequence[Assignment], family: Family, definitions: Mapping[str, str]
 ) -> tuple[dict[str, Any], list[str]]:
@@ -33,8 +41,11 @@ def values_of(
     constants: dict[str, Any] = {}
     mutants: list[str] = []
     for each in assignments:
-        if each.by_name and (mutant := f"{each.name} <- {each.value}") in MUTANTS:
-            mutants.append(mutant)
+        replaced = f"{each.name} <- {each.value}"
+        if each.by_name and replaced in MUTANTS:
+            mutants.append(replaced)
+        elif each.by_name and replaced in FAULTS:
+            constants[FAULTS[replaced]] = True
         else:
             constants[each.name] = _Named(each.value) if each.by_name else parse(each.value)
     clients = _value(constants["Clients"], definitions) if "Clients" in constants else ()

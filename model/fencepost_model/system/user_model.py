@@ -12,10 +12,9 @@ from fencepost.protocol.profiles import PROFILES
 
 from ..tlc.values import Function
 from .cfg import Assignment, BadConfiguration, Cfg, UnknownName, read_cfg
-from .constants import definitions_of, problem_of, read_definitions, values_of
+from .constants import definitions_of, problem_of, read_definitions, replaces, values_of
 from .families import FAMILIES, Family, family_named, family_of
 from .manifest import Entry, read_manifest, read_problem
-from .mutants import MUTANTS
 from .problem import Problem
 from .user_properties import UserProperty, properties_in, run_file
 
@@ -109,7 +108,7 @@ def _configured(path: Path, spec: Path) -> Problem:
     definitions = definitions_for(cfg, family, spec)
     known = {each.name: each for each in base}
     for each in cfg.assignments:
-        if each.by_name and f"{each.name} <- {each.value}" in MUTANTS:
+        if replaces(each):
             continue
         where = cfg.at(each.line)
         if each.name not in known:
@@ -147,7 +146,7 @@ def _check_kinds(cfg: Cfg, family: Family, definitions: Mapping[str, str], base:
     usual, _ = values_of(base, family, definitions)
     clients = [each for each in cfg.assignments if each.name in ("Clients", "Holders")]  # others are functions of them
     for each in cfg.assignments:
-        if each.by_name and f"{each.name} <- {each.value}" in MUTANTS:
+        if replaces(each):
             continue
         try:
             found, _ = values_of((*base, *clients, each), family, definitions)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fencepost.protocol.profile import Profile
+from fencepost_model.system.kafka_faults import CLASSIC_FAULTS, CONSUMER_FAULTS
 
 from .text import Constants, Data, expression
 
@@ -18,12 +19,12 @@ SEARCHES: Final = ("quick", "full", "report")
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """One of the modules that validate traces: its name, its constants apart from those of a trace, and the switches
-    of profiles that it has."""
+    """One of the modules that validate traces: its name, its constants apart from those of a trace, and Kafka's faults,
+    each the replacement of an operator, with the switch of profiles."""
 
     module: str
     constants: tuple[str, ...]
-    switches: tuple[str, ...]
+    faults: tuple[tuple[str, str], ...]
 
 
 #: constants about clients and faults, which traces have no use for
@@ -46,14 +47,7 @@ CLASSIC: Final = Family(
         "MetadataHasGeneration = FALSE",
         'Assignor = "any"',
     ),
-    (
-        "fault_new_member_added_survives",
-        "fault_refusal_leaves_join_phase",
-        "fault_static_return_counts_as_new",
-        "fault_replacement_keeps_pending_sync",
-        "fault_leave_forgets_parked_sync",
-        "fault_every_leader_sync_appends",
-    ),
+    tuple(CLASSIC_FAULTS.items()),
 )
 CONSUMER: Final = Family(
     "TraceConsumer",
@@ -66,16 +60,7 @@ CONSUMER: Final = Family(
         'Assignor = "uniform"',
         "ReportsPendingPartitions = FALSE",
     ),
-    (
-        "fault_static_rejoin_unreleased",
-        "fault_relabelled_instance_stays",
-        "fault_new_instance_has_no_target",
-        "fault_failed_append_loses_timers",
-        "fault_rejoin_confirms_revocation",
-        "old_known_member_at_zero_fenced",
-        "old_revocation_advances_epoch",
-        "old_emptied_group_keeps_target_epoch",
-    ),
+    tuple(each for each in CONSUMER_FAULTS.items() if not each[0].startswith("Reverted ")),  # no append fails here
 )
 
 
@@ -119,7 +104,7 @@ def cfg_text(family: Family, profile: Profile, constants: Constants, search: str
         f'  Search = "{search}"',
         *(f"  {each}" for each in family.constants),
         *(f"  {name} <- {_NAME}{name}" for name, _ in constants),
-        *(f"  {name} = {str(getattr(profile, name)).upper()}" for name in family.switches),
+        *(f"  {replacement}" for replacement, switch in family.faults if getattr(profile, switch)),
         "CONSTRAINT Progress",
         *(["INVARIANT TheTraceIsNotExplained"] if explain else []),
     ]
