@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from fencepost_model.system.checking import explore_entry
+from fencepost_model.system.kafka_faults import FAULTS
 from fencepost_model.system.manifest import read_manifest, read_problem
 from fencepost_model.tlc.run import TlcBroke, TlcMissing, TlcRun, run_tlc
 
@@ -267,5 +268,6 @@ def test_the_graph_of_a_compared_configuration_is_not_folded() -> None:
             text = (SPEC / each["cfg"]).read_text()
             assert not re.search(r"^(VIEW|SYMMETRY|CONSTRAINT|ACTION_CONSTRAINT)", text, re.MULTILINE), each["name"]
             replaced = {mutant.split()[0] for mutant in read_problem(ENTRIES[each["name"]]).mutants}
-            named = set(re.findall(r"^  (\w+) (?:=|<-) ", text, re.MULTILINE))
+            lines = [line.strip() for line in text.splitlines()]
+            named = {FAULTS.get(line) or line.split()[0] for line in lines if re.match(r"\w+ (=|<-) ", line)}
             assert set(each["constants"]) == named - replaced, each["name"]
