@@ -37,6 +37,7 @@ COMMANDS = {
     "validate": "Check whether the model could have produced recorded traces",
     "replay": "Show one trace step by step",
     "history": "Show what happened to a group, from the records of the offsets topic",
+    "watch": "Show the groups of a running cluster, live: members, lag, rebalances and their causes",
     "decode": "Print the records of the offsets topic as lines of JSON",
     "findings": "Show which known Kafka bug is in which release",
     "simulate": "Move coordinators between brokers under members, commits and transactions",

@@ -9,7 +9,7 @@ from fencepost_server.look.made import Made
 from fencepost_server.look.page import page
 
 _BODY: Final = """<p id="where" class="dim"></p>
-<p id="lines" role="status">asking…</p><div id="groups"></div>
+<p id="lines" role="status">asking…</p><div id="notices" class="bad"></div><div id="groups"></div>
 <h2>Last rebalances</h2><div class="wide"><table id="rebalances" class="rows"></table></div>
 """
 _SCRIPT: Final = """
@@ -21,8 +21,9 @@ const table = (name) => { const t = el("table", undefined, "rows"); t.ariaLabel 
 const wide = (t) => { const div = el("div", undefined, "wide"); div.append(t); return div; };
 const parts = (a) => Object.entries(a || {}).map(([t, p]) => t + " " + p.join(",")).join("  ") || "–";
 function show(s) {
-  document.getElementById("where").textContent = s.listen + " · " + s.profile;
-  document.getElementById("lines").textContent = s.connections + " connections, " + s.topics + " topics, " +
+  document.getElementById("where").textContent = s.listen ? s.listen + " · " + s.profile : "";
+  document.getElementById("notices").replaceChildren(...(s.notices || []).map(text => el("div", text)));
+  document.getElementById("lines").textContent = s.lines || s.connections + " connections, " + s.topics + " topics, " +
     s.groups_total + " groups" + (s.groups_total > s.groups.length ? " (the first " + s.groups.length + " here)" : "") +
     ", " + s.requests + " requests, " + s.rebalances_total + " rebalances";
   const groups = document.getElementById("groups"); groups.replaceChildren();
@@ -31,7 +32,8 @@ function show(s) {
     groups.append(el("div", g.type + " · " + g.state + (g.assignor ? " · " + g.assignor : "") +
       (g.epoch === undefined ? "" : " · epoch " + g.epoch) +
       (g.generation === undefined ? "" : " · generation " + g.generation) + (g.leader ? " · leader " + g.leader : "") +
-      " · lag " + g.lag, g.lag > 0 ? "" : "dim"));
+      (g.commits === undefined ? "" : " · " + g.rebalances + " rebalances, " + g.rebalance_ms + " ms, " + g.commits +
+      " commits, " + g.back + " went back") + " · lag " + g.lag, g.lag > 0 ? "" : "dim"));
     if (g.members.length) {
       const t = table(g.group + ": members"); t.append(row([["member"], ["client"], ["assignment"], ["target"]], true));
       for (const m of g.members) t.append(row([[m.member + (m.instance ? " (" + m.instance + ")" : "")],
@@ -42,7 +44,7 @@ function show(s) {
       const t = table(g.group + ": offsets");
       t.append(row([["topic"], ["partition", "n"], ["committed", "n"], ["end", "n"], ["lag", "n"], ["note"]], true));
       for (const o of g.offsets) t.append(row([[o.topic], [o.partition, "n"], [o.committed, "n"], [o.end, "n"],
-        [o.lag, o.lag > 0 ? "n bad" : "n"], [o.flag || "", "bad"]]));
+        [o.lag, o.lag > 0 ? "n bad" : "n"], [o.flag || (o.back ? "went back " + o.back + " times" : ""), "bad"]]));
       groups.append(wide(t));
     }
   }
@@ -63,6 +65,6 @@ ask();
 """
 
 
-def status_page(made: Made) -> str:
+def status_page(made: Made, title: str = "fencepost serve") -> str:
     """Return the page, without data."""
-    return page("fencepost serve", _BODY, made, script=_SCRIPT, icon=True)
+    return page(title, _BODY, made, script=_SCRIPT, icon=True)

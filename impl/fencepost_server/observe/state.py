@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TypedDict
 
 from fencepost.protocol.consumer_messages import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
-from fencepost.protocol.embedded import SchemaError, decode_assignment
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import (
     DescribeGroupsRequest,
@@ -21,53 +19,10 @@ from fencepost.protocol.offset_messages import (
     OffsetFetchResponse,
 )
 from fencepost_server.node import Node
+from fencepost_server.observe.rows import GroupRow, MembersRow, OffsetRow, assigned, offset_row
 
 #: the number of groups to show with their members
 MOST_GROUPS = 200
-#: The flag of a committed offset that no consumer can have reached, so its lag of 0 is wrong.
-BEYOND = "beyond the partition's end"
-
-
-class OffsetRow(TypedDict):
-    """A committed offset. ``flag``: why its lag is wrong."""
-
-    topic: str
-    partition: int
-    committed: int
-    end: int
-    lag: int
-    flag: str | None
-
-
-class MemberRow(TypedDict, total=False):
-    """A member; ``epoch`` and ``target``: of a consumer group's member. Partitions are by topic."""
-
-    member: str
-    instance: str | None
-    client: str
-    host: str
-    epoch: int
-    assignment: dict[str, list[int]]
-    target: dict[str, list[int]]
-
-
-class _Members(TypedDict, total=False):
-    assignor: str
-    generation: int
-    leader: str | None
-    epoch: int
-    members: list[MemberRow]
-
-
-class GroupRow(_Members, total=False):
-    """A group. ``generation`` and ``leader`` are of a classic group, ``epoch`` is of a consumer group."""
-
-    group: str
-    type: str
-    state: str
-    protocol: str
-    offsets: list[OffsetRow]
-    lag: int
 
 
 async def groups(node: Node) -> list[GroupRow]:
@@ -125,23 +80,14 @@ async def _lags(node: Node, names: tuple[str, ...]) -> dict[str, list[OffsetRow]
         for topic in group.topics:
             for row in topic.partitions:
                 log = node.topics.partition(topic.name, row.partition_index)
-                end = log.high if log is not None else row.committed_offset
-                flag = "the partition does not exist" if log is None else BEYOND if row.committed_offset > end else None
-                found.setdefault(group.group_id, []).append(
-                    {
-                        "topic": topic.name,
-                        "partition": row.partition_index,
-                        "committed": row.committed_offset,
-                        "end": end,
-                        "lag": max(end - row.committed_offset, 0),
-                        "flag": flag,
-                    }
-                )
+                end = None if log is None else log.high
+                shown = offset_row(topic.name, row.partition_index, row.committed_offset, end)
+                found.setdefault(group.group_id, []).append(shown)
     return found
 
 
-async def _members(node: Node, names: tuple[str, ...]) -> dict[str, _Members]:
-    found: dict[str, _Members] = {}
+async def _members(node: Node, names: tuple[str, ...]) -> dict[str, MembersRow]:
+    found: dict[str, MembersRow] = {}
     classic = await node.groups.request(DescribeGroupsRequest(names))
     for group in classic.groups if isinstance(classic, DescribeGroupsResponse) else ():
         view = node.groups.view(group.group_id)
@@ -156,7 +102,7 @@ async def _members(node: Node, names: tuple[str, ...]) -> dict[str, _Members]:
                         "instance": row.group_instance_id,
                         "client": row.client_id,
                         "host": row.client_host,
-                        "assignment": _assigned(row.member_assignment),
+                        "assignment": assigned(row.member_assignment),
                     }
                     for row in group.members
                 ],
@@ -181,14 +127,3 @@ async def _members(node: Node, names: tuple[str, ...]) -> dict[str, _Members]:
                 ],
             }
     return found
-
-
-def _assigned(data: bytes) -> dict[str, list[int]]:
-    """Return the partitions of an assignment by topic; empty if the bytes are not a consumer assignment."""
-    found: dict[str, list[int]] = {}
-    try:
-        for each in decode_assignment(data).partitions if data else ():
-            found.setdefault(each.topic, []).append(each.partition)
-    except SchemaError:
-        return {}
-    return {name: sorted(partitions) for name, partitions in sorted(found.items())}

@@ -168,6 +168,7 @@ def test_every_command_is_in_a_job() -> None:
         "promises",
         "history",
         "decode",
+        "watch",
         "doctor",
     }
     named = {command for command in COMMANDS if any(re.search(rf"\b{command}\b", job.what) for job in JOBS.values())}

@@ -533,6 +533,7 @@ NOT_JUDGING = {
     "bench": "measures; nothing is asserted",
     "history": "shows what a log contains; broken rules are a part of that",
     "decode": "prints records",
+    "watch": "shows a running cluster",
 }
 #: modules that are run by name
 MODULES = {

@@ -14,7 +14,7 @@ from fencepost_server.run import Ready
 
 from .served import LOOPBACK, Client, play, running
 from .test_limits_and_rights import http
-from .test_rebalance_page import LONG, QUICK, SHORT, Consumers, Group, newest, shown
+from .test_rebalance_page import ENOUGH, LONG, QUICK, SHORT, Consumers, Group, newest, shown
 
 DASHBOARD = Path(__file__).parents[3] / "examples" / "grafana-consumer-groups.json"
 _LINE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
@@ -52,7 +52,7 @@ def test_rebalances_evictions_time_and_members_are_counted() -> None:
     async def session() -> None:
         async with running(status=LOOPBACK, settings=QUICK) as ready:
             group = Group(ready)
-            leader, other = await group.pair(session_timeout=SHORT)
+            leader, other = await group.pair(session_timeout=ENOUGH)
             await newest(ready, 3)  # the session of the other member expires
             group.join(leader)
             await group.joined(leader)

@@ -13,7 +13,7 @@ from fencepost.protocol.embedded import PROTOCOL_TYPE, SchemaError, decode_assig
 from fencepost.protocol.records import GroupMetadataValue
 
 from ...common.counting import counted
-from .events import UNKNOWN_MS, Event, Kind, MemberRow, Place
+from .events import UNKNOWN_MS, Event, Kind, MemberRow, Place, Reason, Why, kind_of
 from .life import CLASSIC, Life
 
 EMPTY = "Empty"
@@ -32,7 +32,7 @@ def take(life: Life, value: GroupMetadataValue, at_ms: int, offset: int, *, gapp
         for each in value.members
     }
     reasons = _differences(life, value, now, at_ms, offset)
-    life.members = now
+    life.members, life.leader = now, value.leader
     if before is not None and not fresh and value.generation < before:
         said = f"generation {value.generation} follows generation {before}"
         life.breach(at_ms, offset, "INV-GEN-02", said)
@@ -49,18 +49,18 @@ def _generation(  # noqa: PLR0917
     life: Life,
     value: GroupMetadataValue,
     before: int | None,
-    reasons: list[str],
+    reasons: list[Reason],
     at_ms: int,
     offset: int,
     *,
     gapped: bool,
 ) -> None:
     skipped = 0 if before is None or gapped else value.generation - before - 1
-    cause = "; ".join(reasons)
+    cause, why = "; ".join(each.text for each in reasons), kind_of(reasons)
     if not value.members:
         if value.generation > 0:
             life.rebalances += before is not None
-            life.tell(Event(at_ms, offset, Kind.EMPTY, value.generation, cause=cause))
+            life.tell(Event(at_ms, offset, Kind.EMPTY, value.generation, cause=cause, why=why))
         return
     life.rebalances += 1
     duration = None
@@ -82,15 +82,16 @@ def _generation(  # noqa: PLR0917
             duration_ms=duration,
             cause=cause,
             details=", ".join(said),
+            why=why,
         )
     )
 
 
 def _differences(
     life: Life, value: GroupMetadataValue, now: dict[str, MemberRow], at_ms: int, offset: int
-) -> list[str]:
-    """Tell which members came, went and changed; return that in words."""
-    old, reasons = life.members, []
+) -> list[Reason]:
+    """Tell which members came, went and changed; return that as reasons."""
+    old, reasons = life.members, list[Reason]()
     came = [member_id for member_id in now if member_id not in old]
     went = [member_id for member_id in old if member_id not in now]
     instances = {row.instance_id: row.member_id for row in old.values() if row.instance_id and row.member_id in went}
@@ -101,13 +102,13 @@ def _differences(
             went.remove(former)
             said = f"instance {row.instance_id}: {member_id} replaced {former}"
             life.tell(Event(at_ms, offset, Kind.REPLACED, value.generation, (former, member_id), details=said))
-            reasons.append(said)
+            reasons.append(Reason(Why.REPLACED, said))
         else:
             life.tell(Event(at_ms, offset, Kind.JOINED, value.generation, (member_id,), details=whence(row)))
-            reasons.append(f"{member_id} joined")
+            reasons.append(Reason(Why.JOINED, f"{member_id} joined"))
     for member_id in went:
         life.tell(Event(at_ms, offset, Kind.GONE, value.generation, (member_id,), details="left or was removed"))
-        reasons.append(f"{member_id} left or was removed")
+        reasons.append(Reason(Why.GONE, f"{member_id} left or was removed"))
         life.topics.pop(member_id, None)
     for each in value.members:
         topics = _topics(each.subscription, value.protocol_type)
@@ -115,7 +116,7 @@ def _differences(
         if each.member_id in old and known is not None and known != topics:
             said = f"{each.member_id} changed its topics"
             life.tell(Event(at_ms, offset, Kind.CHANGED, value.generation, (each.member_id,), details="topics"))
-            reasons.append(said)
+            reasons.append(Reason(Why.CHANGED, said))
         life.topics[each.member_id] = topics
     return reasons
 

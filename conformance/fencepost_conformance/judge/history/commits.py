@@ -92,6 +92,11 @@ class Commits:
         known.offset = None
         return True
 
+    def prune(self) -> None:
+        """Forget partitions whose offset was deleted."""
+        if any(each.offset is None for each in self.committed.values()):
+            self.committed = {place: each for place, each in self.committed.items() if each.offset is not None}
+
     def rows(self) -> tuple[CommitRow, ...]:
         """Return the partitions, sorted."""
         return tuple(

@@ -20,7 +20,7 @@ from fencepost.protocol.consumer_records import (
 from fencepost.protocol.consumer_view import MemberState
 
 from .classic import EMPTY, STABLE, whence
-from .events import Event, Kind, MemberRow, Place
+from .events import Event, Kind, MemberRow, Place, Reason, Why
 from .life import CLASSIC, CONSUMER, Gone, Life
 
 #: the epoch of a static member that left for a while
@@ -64,18 +64,18 @@ def member(life: Life, member_id: str, value: ConsumerGroupMemberMetadataValue |
         life.gone.remove(former)
         life.dropped.discard(old)
         life.tell(Event(at_ms, offset, Kind.REPLACED, life.epoch, (old, member_id), details=said))
-        life.reasons.append(said)
+        life.reasons.append(Reason(Why.REPLACED, said))
         life.hand_over(at_ms, offset, old, member_id)
     elif known is None:
         life.tell(Event(at_ms, offset, Kind.JOINED, life.epoch, (member_id,), details=whence(row) + _uses(classic)))
-        life.reasons.append(f"{member_id} joined")
+        life.reasons.append(Reason(Why.JOINED, f"{member_id} joined"))
     elif known.classic != classic:
         said = "now uses the classic protocol" if classic else "now uses the consumer protocol"
         life.tell(Event(at_ms, offset, Kind.CHANGED, life.epoch, (member_id,), details=said))
-        life.reasons.append(f"{member_id} {said}")
+        life.reasons.append(Reason(Why.CHANGED, f"{member_id} {said}"))
     elif before is not None and member_id not in life.converting and before != topics:
         life.tell(Event(at_ms, offset, Kind.CHANGED, life.epoch, (member_id,), details="subscription or assignor"))
-        life.reasons.append(f"{member_id} changed its subscription or assignor")
+        life.reasons.append(Reason(Why.CHANGED, f"{member_id} changed its subscription or assignor"))
 
 
 def _uses(classic: bool) -> str:
@@ -96,10 +96,11 @@ def _leave(life: Life, member_id: str, at_ms: int, offset: int) -> None:
     timeout, since = life.timeouts.pop(member_id, None), life.revoking.pop(member_id, None)
     if row is None:
         return
-    why = "left or was fenced"
+    why, kind = "left or was fenced", Why.GONE
     if since is not None and timeout is not None and 0 < timeout <= at_ms - since:
+        kind = Why.FENCED
         why = f"fenced, since it did not give up its partitions within its rebalance timeout of {timeout} ms"
-    life.gone.append(Gone(row, at_ms, offset, why))
+    life.gone.append(Gone(row, at_ms, offset, Reason(kind, why)))
 
 
 def group_epoch(life: Life, value: ConsumerGroupMetadataValue, at_ms: int, offset: int) -> None:
@@ -124,11 +125,11 @@ def group_epoch(life: Life, value: ConsumerGroupMetadataValue, at_ms: int, offse
         return
     life.converting.clear()
     life.arrived.clear()
-    cause = "; ".join(life.reasons)
+    reasons = [*life.reasons]
     life.reasons.clear()
-    if not cause:
-        cause = "the log does not show why" if same_topics else "the subscribed topics or their partitions changed"
-    life.begins(at_ms, offset, epoch, cause)
+    if not reasons and not same_topics:
+        reasons = [Reason(Why.TOPICS, "the subscribed topics or their partitions changed")]
+    life.begins(at_ms, offset, epoch, reasons)
     _assess(life, at_ms, offset)
 
 
@@ -264,7 +265,7 @@ def regex(life: Life, pattern: str, topics: tuple[str, ...] | None) -> None:
         return
     enter(life)
     if life.regexes.get(pattern, ()) != topics:
-        life.reasons.append(f"the regular expression {pattern!r} matches other topics")
+        life.reasons.append(Reason(Why.REGEX, f"the regular expression {pattern!r} matches other topics"))
     life.regexes[pattern] = topics
 
 
@@ -276,8 +277,10 @@ def settle(life: Life, at_ms: int, offset: int) -> None:
         life.dropped.clear()
     for each in life.gone:
         member_id = each.row.member_id
-        life.tell(Event(each.at_ms, each.offset, Kind.GONE, life.epoch, (member_id,), details=each.why))
-        life.reasons.append(f"{member_id} {each.why}")
+        life.tell(
+            Event(each.at_ms, each.offset, Kind.GONE, life.epoch, (member_id,), details=each.why.text, why=each.why.why)
+        )
+        life.reasons.append(Reason(each.why.why, f"{member_id} {each.why.text}"))
     life.gone.clear()
 
 
@@ -319,4 +322,4 @@ def clear(life: Life, at_ms: int) -> None:
     life.rebalance, life.target_epoch, life.epoch, life.state = None, None, None, ""
     life.converted = life.deduced = False
     life.arrived.clear()
-    life.removed, life.metadata_hash = "", 0
+    life.removed, life.metadata_hash, life.leader = "", 0, None

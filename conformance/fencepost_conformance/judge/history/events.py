@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -40,6 +41,28 @@ class Kind(StrEnum):
     BREACH = "rule broken"
 
 
+class Why(StrEnum):
+    """The kind of a rebalance's cause, as far as the log shows it. The values are those of ``RebalanceReason`` where
+    the meaning is the same."""
+
+    JOINED = "member joined"
+    GONE = "member left or was removed"
+    FENCED = "rebalance timeout expired"
+    REPLACED = "static member replaced"
+    CHANGED = "member updated"
+    TOPICS = "topics changed"
+    REGEX = "regular expression matches other topics"
+    SEVERAL = "several causes"
+    UNKNOWN = "not in the log"
+
+
+class Reason(NamedTuple):
+    """A cause of a rebalance: its kind, and the whole of it in words."""
+
+    why: Why
+    text: str
+
+
 class Move(NamedTuple):
     """A partition that changed hands; None: no member."""
 
@@ -54,7 +77,8 @@ class Event:
 
     ``at_ms``: the timestamp of its record, ``offset`` that record's offset. ``epoch``: the generation of a classic
     group, or the epoch of a consumer group. ``cause``: what the log says about why. ``duration_ms``: of a rebalance.
-    ``rule``: the broken rule. ``details``: the rest of the sentence."""
+    ``rule``: the broken rule. ``details``: the rest of the sentence. ``why``: the kind of the cause of a rebalance,
+    or of the reason for which a member is gone."""
 
     at_ms: int
     offset: int
@@ -66,6 +90,7 @@ class Event:
     cause: str = ""
     rule: str = ""
     details: str = ""
+    why: Why | None = None
 
     def as_json(self, names: dict[str, str]) -> dict[str, Any]:
         """Return the fields that are set."""
@@ -82,6 +107,12 @@ class Event:
         if self.members:
             row["members"] = list(self.members)
         return row | {name: text for name in ("cause", "rule", "details") if (text := getattr(self, name))}
+
+
+def kind_of(reasons: Iterable[Reason]) -> Why:
+    """Return the kind that all reasons have."""
+    kinds = {each.why for each in reasons}
+    return kinds.pop() if len(kinds) == 1 else Why.SEVERAL if kinds else Why.UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

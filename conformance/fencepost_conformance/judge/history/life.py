@@ -4,18 +4,28 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from fencepost.protocol.consumer_records import ConsumerGroupCurrentMemberAssignmentValue
 
 from .commits import Commits
-from .events import UNKNOWN_MS, Event, GroupHistory, Kind, MemberRow, Move, Place, Strip
+from .events import UNKNOWN_MS, Event, GroupHistory, Kind, MemberRow, Move, Place, Reason, Strip, kind_of
 
 #: events and strips of a group to keep: the last ones
 KEPT: Final = 20_000
 CLASSIC: Final = "classic"
 CONSUMER: Final = "consumer"
 OFFSETS_ONLY: Final = "offsets only"
+
+
+class Listener(Protocol):
+    """An observer of all groups while their records are read."""
+
+    def event(self, life: Life, event: Event) -> None:
+        """Take an event of a group."""
+
+    def commits(self, life: Life, offsets: int) -> None:
+        """Take a number of committed offsets of a group."""
 
 
 @dataclass(slots=True)
@@ -34,7 +44,7 @@ class Gone:
     row: MemberRow
     at_ms: int
     offset: int
-    why: str
+    why: Reason
 
     @property
     def instance_id(self) -> str | None:
@@ -43,7 +53,8 @@ class Gone:
 
 @dataclass(slots=True)
 class Life:
-    """The state of one group while its records are read. ``keeps``: whether it keeps events and strips.
+    """The state of one group while its records are read. ``keeps``: whether it keeps events and strips. ``listener``
+    gets the events too. ``leader``: of a classic group.
 
     ``removed``: the protocol of the group that was removed with the last record, until the next record shows whether it
     was only converted. ``gone`` and ``dropped``: members, and holdings of members, that were removed since the last
@@ -55,9 +66,11 @@ class Life:
     group: str
     partition: int
     keeps: bool
+    listener: Listener | None = None
     protocol: str = OFFSETS_ONLY
     state: str = ""
     epoch: int | None = None
+    leader: str | None = None
     target_epoch: int | None = None
     members: dict[str, MemberRow] = field(default_factory=dict)
     topics: dict[str, tuple[object, ...]] = field(default_factory=dict)
@@ -72,7 +85,7 @@ class Life:
     since: dict[Place, int] = field(default_factory=dict)
     commits: Commits = field(default_factory=Commits)
     rebalance: Rebalance | None = None
-    reasons: list[str] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
     gone: list[Gone] = field(default_factory=list)
     dropped: set[str] = field(default_factory=set)
     removed: str = ""
@@ -104,6 +117,8 @@ class Life:
                 self.breaches.append(event.offset)
         if self.keeps:
             self.events.append(event)
+        if self.listener is not None:
+            self.listener.event(self, event)
 
     def breach(self, at_ms: int, offset: int, rule: str, details: str) -> None:
         """Add a broken rule."""
@@ -192,8 +207,8 @@ class Life:
 
     # rebalances
 
-    def begins(self, at_ms: int, offset: int, epoch: int, cause: str) -> None:
-        """Begin a rebalance; one that is under way is superseded."""
+    def begins(self, at_ms: int, offset: int, epoch: int, reasons: list[Reason]) -> None:
+        """Begin a rebalance for these reasons; one that is under way is superseded."""
         since = at_ms
         if self.rebalance is not None:
             since = self.rebalance.since_ms
@@ -201,7 +216,8 @@ class Life:
             self.tell(Event(at_ms, offset, Kind.SUPERSEDED, self.rebalance.epoch, duration_ms=lasted))
         self.rebalance = Rebalance(epoch, at_ms, since)
         self.rebalances += 1
-        self.tell(Event(at_ms, offset, Kind.BEGAN, epoch, cause=cause))
+        cause = "; ".join(each.text for each in reasons) or "the log does not show why"
+        self.tell(Event(at_ms, offset, Kind.BEGAN, epoch, cause=cause, why=kind_of(reasons)))
 
     def ends(self, at_ms: int, offset: int, state: str) -> None:
         """End the rebalance under way, if there is one."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from struct import Struct
 from typing import Final
 
@@ -32,7 +32,7 @@ from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Rec
 from ...traces.offsets_log.rows import LogRow
 from . import classic, consumer
 from .events import UNKNOWN_MS, Event, GroupHistory, History, Kind, LogFacts, Move, Place
-from .life import CLASSIC, CONSUMER, OFFSETS_ONLY, Life
+from .life import CLASSIC, CONSUMER, OFFSETS_ONLY, Life, Listener
 
 _OFFSET: Final = b"\x00\x01"
 _INT64: Final = Struct(">q")
@@ -42,13 +42,30 @@ DEAD: Final = "Dead"
 
 
 class Telling:
-    """The groups of one partition, while its records are read. ``only``: the one group to tell; None for all, of which
-    no events are kept unless ``keep_events``."""
+    """The groups of one partition, while its records are read.
 
-    def __init__(self, partition: int, only: str | None = None, *, keep_events: bool = False) -> None:
+    Args:
+        only: the groups to tell; None for all.
+        keep_events: keep the last events of each group.
+        admits: tells whether a further group may be told; ``left_out`` counts the records of the others.
+        listener: gets each event, and the number of committed offsets.
+    """
+
+    def __init__(
+        self,
+        partition: int,
+        only: Collection[str] | None = None,
+        *,
+        keep_events: bool = False,
+        admits: Callable[[], bool] | None = None,
+        listener: Listener | None = None,
+    ) -> None:
         self._codec = Codec()
-        self._only = None if only is None else only.encode()
-        self._keeps = keep_events or only is not None
+        self._only = None if only is None else frozenset(each.encode() for each in only)
+        self._keeps = keep_events
+        self._admits = admits
+        self._listener = listener
+        self.left_out = 0
         self._lives: dict[str, Life] = {}
         self._facts = LogFacts(partition)
         self._places: dict[bytes, tuple[Life, Place]] = {}
@@ -62,7 +79,7 @@ class Telling:
         if not self._placed(facts, row):
             return
         key, value = row.key, row.value
-        if self._only is not None and not row.control and not _of_group(key, self._only):
+        if self._only is not None and not row.control and _group_of(key) not in self._only:
             if _is_unread(key, self._codec):
                 _count(
                     facts,
@@ -122,6 +139,9 @@ class Telling:
             self._marker(key, row)
             return
         life = self._life(key.group, row)
+        if life is None:
+            self.left_out += 1
+            return
         life.touch(row.offset, row.at_ms)
         if isinstance(key, OffsetCommitKey):
             self._offset(life, key, record, row)
@@ -204,6 +224,8 @@ class Telling:
     def _offset(self, life: Life, key: OffsetCommitKey, record: Record, row: LogRow) -> None:
         place, value = Place(key.topic, key.partition), record.value
         if not isinstance(value, OffsetCommitValue):
+            if row.key is not None:
+                self._places.pop(row.key, None)
             if life.commits.delete(place):
                 life.tell(Event(row.at_ms, row.offset, Kind.OFFSETS_DELETED, moves=(Move(place, None, None),)))
             return
@@ -227,12 +249,16 @@ class Telling:
                 self._name(topic_id, place.topic)
         (offset,) = _INT64.unpack_from(value, 2)
         event = life.commits.commit(place, offset, row.offset, at_ms)
+        if self._listener is not None:
+            self._listener.commits(life, 1)
         if event is not None:
             life.tell(event)
 
     def _committed(self, life: Life, place: Place, value: OffsetCommitValue, row: LogRow) -> None:
         self._name(value.topic_id, place.topic)
         event = life.commits.commit(place, value.offset, row.offset, row.at_ms)
+        if self._listener is not None:
+            self._listener.commits(life, 1)
         if event is not None:
             life.tell(event)
 
@@ -246,28 +272,66 @@ class Telling:
             return
         producer = row.producer.producer_id
         for group in sorted(self._open.pop(producer, ())):
-            life = self._lives[group]
+            life, before = self._lives[group], self._lives[group].commits.total
             for event in life.commits.end(producer, row.offset, row.at_ms, committed=key.committed):
                 life.tell(event)
+            if self._listener is not None and life.commits.total > before:
+                self._listener.commits(life, life.commits.total - before)
 
-    # the result
+    # the groups
 
-    def _life(self, group: str, row: LogRow) -> Life:
+    def _life(self, group: str, row: LogRow) -> Life | None:
+        """Return the life of a group; None if no further group is admitted."""
         life = self._lives.get(group)
         if life is None:
-            life = self._lives[group] = Life(group, row.partition, self._keeps)
+            if self._admits is not None and not self._admits():
+                return None
+            life = self._lives[group] = Life(group, row.partition, self._keeps, self._listener)
         return life
 
-    def done(self) -> History:
-        """Return the history of the groups, worst first."""
-        groups = []
+    @property
+    def lives(self) -> Mapping[str, Life]:
+        """The groups so far."""
+        return self._lives
+
+    @property
+    def facts(self) -> LogFacts:
+        """The state of the partition so far."""
+        return self._facts
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The names of topics by their ids, as Kafka prints them."""
+        return self._names
+
+    def prune(self) -> None:
+        """Forget the groups of which nothing is left, and deleted offsets."""
+        for life in self._lives.values():
+            life.commits.prune()
+        gone = {
+            name
+            for name, life in self._lives.items()
+            if not life.commits.committed and not life.commits.pending and not life.members
+            if life.state == DEAD or life.protocol == OFFSETS_ONLY
+        }
+        if gone:
+            self._lives = {name: life for name, life in self._lives.items() if name not in gone}
+            self._places = {place: found for place, found in self._places.items() if found[0].group not in gone}
+            self._open = {place: left for place, names in self._open.items() if (left := names - gone)}
+
+    def settle(self) -> None:
+        """Take the records so far as complete: no record that follows immediately says more about the last ones."""
         for life in self._lives.values():
             if life.removed:
                 _delete(life, LogRow(life.partition, life.last, life.last_ms, None, None))
             consumer.settle(life, life.last_ms, life.last)
             if life.protocol == CONSUMER:
                 life.state = consumer.state_of(life)
-            groups.append(life.done(self._facts.last_gap))
+
+    def done(self) -> History:
+        """Return the history of the groups, worst first."""
+        self.settle()
+        groups = [life.done(self._facts.last_gap) for life in self._lives.values()]
         return History(tuple(sorted(groups, key=badness)), (self._facts,), self._names)
 
 
@@ -276,11 +340,12 @@ def tell(rows: Iterable[LogRow], only: str | None = None, *, keep_events: bool =
 
     Memory depends on the number of groups, members and partitions, not on the number of records. ``only``: one group.
     ``keep_events``: keep the last events of all groups, not only those of ``only``."""
+    names, keeps = None if only is None else {only}, keep_events or only is not None
     partitions: dict[int, Telling] = {}
     for row in rows:
         telling = partitions.get(row.partition)
         if telling is None:
-            telling = partitions[row.partition] = Telling(row.partition, only, keep_events=keep_events)
+            telling = partitions[row.partition] = Telling(row.partition, names, keep_events=keeps)
         telling.take(row)
     return merged(each.done() for each in partitions.values())
 
@@ -313,9 +378,9 @@ def _count(facts: LogFacts, reason: str) -> None:
     facts.unknown[reason] = facts.unknown.get(reason, 0) + 1
 
 
-def _of_group(key: bytes | None, group: bytes) -> bool:
-    """Return whether the key of a record begins with this group's name, as the keys of all types do (F-REC-00)."""
-    return key is not None and key[2:4] == len(group).to_bytes(2, "big") and key[4 : 4 + len(group)] == group
+def _group_of(key: bytes | None) -> bytes:
+    """Return the name of a group with which the key of a record begins, as the keys of all types do (F-REC-00)."""
+    return b"" if key is None else key[4 : 4 + int.from_bytes(key[2:4], "big")]
 
 
 def _is_unread(key: bytes | None, codec: Codec) -> bool:

@@ -22,6 +22,11 @@ class Questions:
         self._connection, self._hint = connection, hint
         self.versions = connection.versions
 
+    @property
+    def broken(self) -> bool:
+        """Whether a request failed, so that the connection cannot be used any more."""
+        return self._connection.broken
+
     async def ask(self, api: str, lowest: int, highest: int, **values: Any) -> Any:
         """Send a request, and return kio's answer. Raises ``Unsupported``, ``NoAnswer`` if there is none within
         ``ASK_S``, and ``MalformedFrame`` for an answer that cannot be read or a connection that was closed."""

@@ -1,0 +1,1 @@
+"""One look at a running cluster, with requests that only read."""
