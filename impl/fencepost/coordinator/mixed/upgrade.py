@@ -95,8 +95,6 @@ def upgrade(step: Step, group: ClassicGroup) -> Upgrade:
         or len(group.members) > settings.group_consumer_max_size
     ):
         raise Rejected(ErrorCode.GROUP_ID_NOT_FOUND)  # X-UP-02
-    if step.rules.upgrade_needs_protocol:
-        _require_protocol(group)
     return convert(step, group)
 
 
@@ -109,10 +107,12 @@ def _require_protocol(group: ClassicGroup) -> None:
 
 @varies
 def convert(step: Step, group: ClassicGroup) -> Upgrade:
-    """The group as its records define it, built from the bytes of the members (X-UP-04…06, X-UP-10).
+    """The group as its records define it, built from the bytes of the members (X-UP-04…07, X-UP-10).
 
     Raises ``Rejected``, ``InternalError``.
     """
+    if step.rules.upgrade_needs_protocol:
+        _require_protocol(group)
     in_order = texts(group.members)  # of several members that cannot be converted, Kafka reports the first
     members = _members(step, group, [group.members[member_id] for member_id in in_order])
     written = _records(step, group, members)
