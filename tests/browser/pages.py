@@ -111,6 +111,11 @@ def _log(seed: int) -> Sequence[LogRow]:
     ]
 
 
+def rules(folder: Path) -> Path:
+    run("rules", "C-JOIN", "M-HB", "F-LOAD", "--html", str(folder / "rules.html"))
+    return folder / "rules.html"
+
+
 def status(folder: Path) -> Path:
     """The page of ``fencepost serve``; the test gives it the state."""
     return _write(folder, status_page(MADE))
@@ -123,5 +128,5 @@ def _write(folder: Path, text: str) -> Path:
 
 
 MAKERS: Final[dict[str, Callable[[Path], Path]]] = {
-    each.__name__: each for each in (replay, several, report, cases, diff, counter_example, history, histories)
+    each.__name__: each for each in (replay, several, report, cases, diff, counter_example, history, histories, rules)
 }

@@ -3,11 +3,36 @@ foot says what made it."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
 from driver import Browser
-from pages import MAKERS
+from pages import MADE, MAKERS
+
+from fencepost_conformance.show.report.chart import Chart
+from fencepost_conformance.show.report.chart_page import chart_html
+from fencepost_conformance.show.report.steps import Answer, Kind, StepWords
+from fencepost_server.look.page import page
+from fencepost_server.observe.page import status_page
+
+STATE = {
+    "listen": "127.0.0.1:9092", "profile": "kafka-4.3", "connections": 2, "topics": 1, "requests": 7, "groups_total": 1,
+    "rebalances_total": 1,
+    "groups": [{
+        "group": "<b>orders", "type": "consumer", "state": "Stable", "assignor": "uniform", "epoch": 3, "lag": 4,
+        "members": [{"member": "m", "instance": "i", "client": "c", "host": "/127.0.0.1", "assignment": {"t": [0, 1]},
+                     "target": {"t": [0]}}],
+        "offsets": [{"topic": "t", "partition": 0, "committed": 1, "end": 5, "lag": 4, "flag": "behind"}],
+    }],
+    "rebalances": [{"at": "2026-01-02T03:04:05.000Z", "group_id": "orders", "protocol": "consumer", "converted": True,
+                    "generation": 3, "cause": "a member joined", "removed": "", "leader": None, "state": "done",
+                    "duration_ms": 5}],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -87,3 +112,82 @@ def test_the_strips_stay_in_view_and_rules_have_their_text(tmp_path: Path, brows
     assert len(browser.script("return document.querySelector('.rule summary').title")) > 20
     browser.script("document.querySelector('.rule summary').click()")
     assert browser.script("return document.querySelector('.rule').open")
+
+
+@pytest.fixture
+def served() -> Iterator[str]:
+    """The status page and its state, on a port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            text = json.dumps(STATE) if self.path == "/state" else status_page(MADE)
+            self.send_response(200)
+            self.send_header(
+                "Content-Type", "application/json" if self.path == "/state" else "text/html; charset=utf-8"
+            )
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Print nothing for a request."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+        thread.join()
+
+
+def test_the_status_page_of_the_server(served: str, browser: Browser) -> None:
+    browser.open(served)
+    browser.wait("document.querySelectorAll('#groups table').length === 2")
+    assert browser.script("return document.querySelector('#groups h2').textContent") == "<b>orders"
+    assert "a member joined" in browser.script("return document.getElementById('rebalances').textContent")
+    for scheme, width in (("light", 1280), ("dark", 390)):
+        browser.emulate(scheme)
+        browser.resize(width)
+        assert browser.script("return document.documentElement.scrollWidth") <= width
+        assert browser.problems() == [], scheme
+    assert "1.2.3" in browser.script("return document.querySelector('footer.made').innerText")
+    browser.open("about:blank")
+
+
+def test_a_square_shows_its_rule(tmp_path: Path, browser: Browser) -> None:
+    browser.open(MAKERS["rules"](tmp_path).as_uri())
+    assert browser.script("return document.querySelectorAll('.map button').length") > 60
+    browser.script("document.querySelector('[data-rule=\"C-JOIN-43\"]').click()")
+    shown = browser.script("return document.getElementById('rule').textContent")
+    assert shown.startswith("C-JOIN-43")
+    assert "quiet window" in shown
+    link = browser.script("return location.href")
+    browser.open("about:blank")
+    browser.open(link)
+    assert browser.script("return document.getElementById('rule').textContent") == shown
+    browser.script("const only = document.getElementById('only'); only.value = 'out'; only.onchange()")
+    visible = "[...document.querySelectorAll('.map button')].filter(each => !each.hidden)"
+    assert set(browser.script(f"return {visible}.map(each => each.className)")) <= {"out"}
+
+
+def test_a_page_of_long_traces_stays_small(tmp_path: Path, browser: Browser) -> None:
+    """Five traces of 5,000 steps. The page keeps the elements in view only, so their number does not grow with them."""
+    steps = [
+        StepWords(
+            at, at * 500, Kind.REQUEST, f"client {at % 3}", "coordinator", f"#{at} Heartbeat g", "Heartbeat",
+            (Answer(f"client {at % 3}", at, "Heartbeat NONE", "NONE", at % 100 == 0),),
+        )
+        for at in range(5_000)
+    ]  # fmt: skip
+    lanes = ("client 0", "client 1", "client 2", "coordinator")
+    file = tmp_path / "long.html"
+    charts = "".join(chart_html(Chart(f"trace {number}", (), lanes, steps, marked=4_999)) for number in range(5))
+    file.write_text(page("long", charts, MADE), encoding="utf-8")
+    assert file.stat().st_size < 5 * 5_000 * 2_000
+    browser.open(file.as_uri())
+    nodes = "return document.querySelectorAll('*').length"
+    assert browser.script(nodes) < 5_000
+    browser.script("document.querySelectorAll('.tools [name=routine]').forEach(each => each.click())")
+    for top in (0, 50_000, 1e9):
+        browser.script(f"for (const chart of charts) {{ chart.picture.scrollTop = {top}; chart.draw(); }}")
+        assert browser.script(nodes) < 8_000
+    assert browser.script("return document.querySelector('.bands [data-at=\"4999\"]') !== null")

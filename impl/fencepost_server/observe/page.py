@@ -10,7 +10,7 @@ from fencepost_server.look.page import page
 
 _BODY: Final = """<p id="where" class="dim"></p>
 <p id="lines" role="status">asking…</p><div id="notices" class="bad"></div><div id="groups"></div>
-<h2>Last rebalances</h2><div class="wide"><table id="rebalances" class="rows"></table></div>
+<h2>Last rebalances</h2><div class="wide" tabindex="0"><table id="rebalances" class="rows"></table></div>
 """
 _SCRIPT: Final = """
 const el = (name, text, cls) => { const e = document.createElement(name); if (text !== undefined) e.textContent = text;
@@ -18,7 +18,7 @@ const el = (name, text, cls) => { const e = document.createElement(name); if (te
 const row = (cells, head) => { const tr = el("tr");
   for (const [text, cls] of cells) tr.append(el(head ? "th" : "td", text, cls)); return tr; };
 const table = (name) => { const t = el("table", undefined, "rows"); t.ariaLabel = name; return t; };
-const wide = (t) => { const div = el("div", undefined, "wide"); div.append(t); return div; };
+const wide = (t) => { const div = el("div", undefined, "wide"); div.tabIndex = 0; div.append(t); return div; };
 const parts = (a) => Object.entries(a || {}).map(([t, p]) => t + " " + p.join(",")).join("  ") || "–";
 function show(s) {
   document.getElementById("where").textContent = s.listen ? s.listen + " · " + s.profile : "";
@@ -56,9 +56,13 @@ function show(s) {
     [r.cause + (r.removed ? "; " + r.removed : "")], [r.leader || ""], [r.state],
     [r.duration_ms === null ? "" : r.duration_ms, "n"]]));
 }
+let before = "";
 async function ask() {
-  try { show(await (await fetch("state")).json()); }
-  catch (e) { document.getElementById("lines").textContent = "no answer: " + e; }
+  try {
+    const text = await (await fetch("state")).text();
+    if (text !== before) show(JSON.parse(before = text));  // else what has the focus keeps it
+  }
+  catch (e) { before = ""; document.getElementById("lines").textContent = "no answer: " + e; }
   setTimeout(ask, 1000);
 }
 ask();

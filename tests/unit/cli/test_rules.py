@@ -121,7 +121,7 @@ def test_a_refusal_and_a_page_bring_the_text_of_the_rules_they_name() -> None:
     assert listing is not None
     assert brief("C-ST-04") in listing.rows[0][-1]
     step = StepWords(0, 0, Kind.REQUEST, "", "", "what", "what", rules=("C-ST-04",))
-    assert f'<abbr title="{brief("C-ST-04")}">C-ST-04</abbr>' in panel(step, {}, {})
+    assert f'<summary title="{brief("C-ST-04")}">C-ST-04</summary>' in panel(step)
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +187,17 @@ def test_a_wheel_holds_the_rule_book_and_the_licence(installed: Path) -> None:
     (about,) = installed.glob("*.dist-info")
     assert "License-Expression: Apache-2.0" in (about / "METADATA").read_text(encoding="utf-8")
     assert (about / "licenses" / "LICENSE").is_file()
+
+
+def test_a_wheel_holds_the_files_of_every_page(installed: Path) -> None:
+    """Style, scripts and pages, such as those of ``fencepost lab``."""
+    files = [
+        path.relative_to(root)
+        for root in (ROOT / "impl", ROOT / "conformance")
+        for path in root.glob("fencepost*/**/static/*")
+    ]
+    assert {"lab.html", "lab.js", "lab.css", "page.js", "page.css", "picture.css"} <= {path.name for path in files}
+    assert [str(path) for path in files if not (installed / path).is_file()] == []
 
 
 @pytest.mark.parametrize("words", [("c-join-43",), ()])

@@ -70,6 +70,10 @@ class Job:
         config = None if self.client_config is None else str(self.client_config)
         return {**asdict(self), "given": given, "client_config": config}
 
+    def name(self, seed: int) -> str:
+        """Return the name of the trace of that seed in a report."""
+        return f"seed {seed}"
+
     def replay(self, seed: int) -> str:
         """Return the command that shows the trace of that seed again."""
         return (

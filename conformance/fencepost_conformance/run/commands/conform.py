@@ -57,6 +57,8 @@ _NOT_WITH_BROKER: Final = {
 }
 
 
+#: options that go with saved traces
+_WITH_SAVED: Final = ("saved", "target", "profile", "model", "out", "known", "as_json")
 #: options that the cases with a client do not have
 _NOT_WITH_CLIENT: Final = (
     "family",
@@ -163,6 +165,15 @@ def conform(  # noqa: PLR0917 — options of a command line
             "the name of a driver in conformance/peers; with BROKER: only make the trouble in front of that broker",
         ),
     ] = None,
+    saved: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--trace",
+            metavar="FILE",
+            help="run the traces of events in this file, such as a session of fencepost lab, instead of random ones; "
+            "repeatable",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Play the named cases on a broker or with a client, or run random traces against a target and compare every
@@ -170,6 +181,19 @@ def conform(  # noqa: PLR0917 — options of a command line
     sources = {name: context.get_parameter_source(name) for name in context.params}
     # by its name, since typer and click each have the class
     given_on_line = {name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    if saved:
+        for name in given_on_line - set(_WITH_SAVED):
+            raise CannotRun(f"--{name.replace('_', '-')} does not go with --trace: the files have whole traces")
+        if out is not None:
+            require_folder(out)
+        from .conform_saved import conform_saved  # noqa: PLC0415 — as below
+
+        accepted = {} if known is None else read_known(known)
+        conform_saved(
+            saved, parse_target(target), absolute(target), profile, model=model, out=out, accepted=accepted,
+            as_json=as_json,
+        )  # fmt: skip
+        return
     if client is not None or (listed and case and all(name.split(".")[0] == "client" for name in case)):
         for name in _NOT_WITH_CLIENT:
             if name in given_on_line:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Annotated, Final, NoReturn
 
 import typer
@@ -13,6 +14,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from fencepost.rulebook.book import Rule
+from fencepost_server.look.made import made_now
 
 from ...common.counting import counted
 from ...common.errors import CannotRun
@@ -22,6 +24,7 @@ from ...judge.rulebook.texts import chosen, rule_book, source
 from ...judge.verdict import Tally
 from ...show.console import Result, finish
 from ...show.listing import Listing
+from ...show.rules_page import rules_page
 
 #: up to this many rules are shown with their texts, more as a table
 _WHOLE: Final = 12
@@ -35,7 +38,7 @@ _NO_SOURCE: Final = (
 )
 
 
-def rules(
+def rules(  # noqa: PLR0917 — options of a command line
     words: Annotated[
         list[str] | None,
         typer.Argument(metavar="[RULE]...", help=_WORDS),
@@ -48,6 +51,9 @@ def rules(
         Level | None,
         typer.Option("--only", help="only rules in scope with this level"),
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="also write a page: a square for each rule, by its evidence")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON object on standard output")] = False,
 ) -> None:
     """Show the text of rules, and the status of each: specified, modelled, implemented, tested, compared with Kafka
@@ -55,7 +61,7 @@ def rules(
     wanted = list(dict.fromkeys(rule.id for word in words or () for rule in chosen(word))) or list(rule_book())
     root = source()
     if root is None:
-        needed = missing or only is not None
+        needed = missing or only is not None or html is not None
         _without_source([rule_book()[rule_id] for rule_id in wanted], as_json=as_json, named=bool(words), needed=needed)
     known = {standing.rule.id: standing for standing in read_standings(root)}
     standings = [known[rule_id] for rule_id in wanted]
@@ -69,6 +75,8 @@ def rules(
     }
     counts |= {column: sum(each.has(column) for each in in_scope) for column in COLUMNS}
     counts["none"] = sum(each.level is Level.NONE for each in in_scope)
+    if html is not None:
+        html.write_text(rules_page(by_family(standings), made_now()), encoding="utf-8")
     rows = unrealised if missing else standings
     if only is not None:
         rows = [each for each in rows if each.level is only and each.excused is None]

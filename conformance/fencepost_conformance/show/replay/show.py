@@ -22,8 +22,9 @@ def chart_of(name: str, shown: Loaded, found: Examined, *, model: bool = True) -
     made = shown.trace
     rules = rules_of_steps(made.settings, made.profile, made.events, found.ours) if model else []
     teller = Teller(made.events, found.ours, rules)
+    rule_lines = tuple(texts.rule_lines(found.rules))
     marked = None if found.difference is None or found.difference.event < 0 else found.difference.event
-    return Chart(name, notes(found), teller.lanes(), teller.steps(), marked, teller.names.full())
+    return Chart(name, notes(found), teller.lanes(), teller.steps(), marked, teller.names.full(), rule_lines)
 
 
 def failing_trace(shown: Loaded, found: Examined) -> EventTrace:

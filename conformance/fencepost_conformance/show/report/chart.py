@@ -33,7 +33,7 @@ NAME = 24  # characters of a topic's name
 @dataclass(frozen=True, slots=True)
 class Chart:
     """One trace: a title, notes above the picture, the lanes, the steps, and the index of the step to mark, or None.
-    ``full``: the full form of each short name."""
+    ``full``: the full form of each short name. ``rules``: a line for each rule that decides at the marked step."""
 
     title: str
     notes: tuple[str, ...]
@@ -41,6 +41,7 @@ class Chart:
     steps: Sequence[StepWords]
     marked: int | None = None
     full: Mapping[str, str] = field(default_factory=dict)
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

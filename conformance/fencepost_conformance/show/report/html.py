@@ -50,27 +50,27 @@ def report_page(
 
 def _causes(summary: Summary, charts: Sequence[tuple[str, Chart]]) -> Iterable[str]:
     """Yield a row for each cause, then a part for each with its shortest trace, then the traces without a group."""
-    groups = summary.in_order()
+    groups, drawn = summary.in_order(), dict(reversed(charts))
     if groups:
         known = f", {summary.known_traces:,} known" if summary.known_traces else ""
         yield f"<h2>Causes of failures ({len(groups):,}; {summary.tally.failed:,} traces failed{known})</h2>"
         yield '<table class="rows"><tr><th></th><th class="n">traces</th><th>cause</th><th>first</th></tr>'
-        yield from (_row(summary, number, group) for number, group in enumerate(groups, 1))
+        yield from (_row(summary, number, group, drawn.get(group.key)) for number, group in enumerate(groups, 1))
         yield "</table>"
-    drawn = dict(reversed(charts))
     for number, group in enumerate(groups, 1):
         yield from _cause(summary, number, group, drawn.get(group.key))
     named = {id(chart) for key, chart in drawn.items() if key in summary.groups}
     yield from (chart_html(chart) for _, chart in charts if id(chart) not in named)
 
 
-def _row(summary: Summary, number: int, group: FailureGroup) -> str:
+def _row(summary: Summary, number: int, group: FailureGroup, chart: Chart | None) -> str:
     known = summary.accepted.get(group.key)
     reason = "" if known is None else f' <span class="good">known: {escape(known.reason)}</span>'
-    place = f"seed {group.seed}, {'line' if summary.over_wire else 'event'} {group.event}"
+    rules = "" if chart is None else "".join(f"<br>{escape(line)}" for line in chart.rules)
+    place = f"{summary.job.name(group.seed)}, {'line' if summary.over_wire else 'event'} {group.event}"
     return (
         f'<tr><td class="n"><a href="#cause-{number}">{number}</a></td><td class="n">{group.traces:,}</td>'
-        f"<td>{escape(group.key)}{reason}<br>{_sentence(summary, group)}</td><td>{place}</td></tr>"
+        f"<td>{escape(group.key)}{reason}<br>{_sentence(summary, group)}{rules}</td><td>{escape(place)}</td></tr>"
     )
 
 

@@ -158,7 +158,7 @@ def _failures(summary: Summary) -> Listing:
     for group in groups[:_SHOWN]:
         values = (escape(text[:160]) for text in (group.left, group.right))
         known = summary.accepted.get(group.key)
-        place = f"seed {group.seed}, {'line' if summary.over_wire else 'event'} {group.event}"
+        place = f"{summary.job.name(group.seed)}, {'line' if summary.over_wire else 'event'} {group.event}"
         listing.add(
             escape(group.key), f"{group.traces:,}", place, *values, "" if known is None else escape(known.reason)
         )
