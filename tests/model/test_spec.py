@@ -128,12 +128,12 @@ def test_every_configuration_file_is_in_the_manifest_and_states_its_expected_res
         assert guard == rf"\* Guard:    {each['guard']}", each["name"]
 
 
-def comments(text: str) -> list[str]:
+def comments(text: str, begin: str = "\\*") -> list[str]:
     """Return the line comments of a module; the lines of one comment are joined."""
     found: list[str] = []
     follows = False
     for line in text.splitlines():
-        code, mark, words = line.partition("\\*")
+        code, mark, words = line.partition(begin)
         if mark and follows and not code.strip():
             found[-1] += f" {words.strip()}"
         elif mark:
@@ -153,6 +153,13 @@ def lacks_words(comment: str) -> bool:
 def test_a_comment_says_a_rule_in_words_before_its_id() -> None:
     found = [(path.name, each) for path in SPEC.glob("*.tla") for each in comments(path.read_text(encoding="utf-8"))]
     assert len(found) > 700
+    assert [(name, each) for name, each in found if lacks_words(each)] == []
+
+
+def test_a_comment_of_a_closed_system_says_a_rule_in_words_before_its_id() -> None:
+    files = (SPEC.parent / "model" / "fencepost_model" / "system").rglob("*.py")
+    found = [(path.name, each) for path in files for each in comments(path.read_text(encoding="utf-8"), "# ")]
+    assert len(found) > 60
     assert [(name, each) for name, each in found if lacks_words(each)] == []
 
 

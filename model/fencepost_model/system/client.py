@@ -76,19 +76,24 @@ def _join_reply(config: Config, endpoint: Endpoint, reply: JoinReply) -> Iterato
     match reply.error:
         case "NONE":
             client = client._replace(state="syncing", member_id=reply.member_id, generation=reply.generation)
-            leads = reply.member_id == reply.leader and not reply.skip_assignment  # K-ERR-01, K-JOIN-11
+            # The leader assigns, unless it is told to skip the assignment (K-ERR-01, K-JOIN-11).
+            leads = reply.member_id == reply.leader and not reply.skip_assignment
             for assignment in (
                 assignments(config, reply.members) if leads else [frozenset[tuple[str, frozenset[str]]]()]
             ):
                 request = SyncRequest("SyncGroup", True, reply.member_id, reply.generation, assignment)
                 yield endpoint._replace(client=client, requests=endpoint.requests | {request})
-        case "MEMBER_ID_REQUIRED":  # K-ERR-07
+        case "MEMBER_ID_REQUIRED":  # keep the given id, and join with it at once (K-ERR-07)
             yield endpoint._replace(client=client._replace(state="unjoined", member_id=reply.member_id, generation=-1))
-        case "UNKNOWN_MEMBER_ID":  # K-ERR-04
+        case "UNKNOWN_MEMBER_ID":  # join as a new member (K-ERR-04)
             yield endpoint._replace(client=reset(client))
-        case "NOT_COORDINATOR" | "COORDINATOR_NOT_AVAILABLE" | "REBALANCE_IN_PROGRESS":  # K-ERR-03, K-ERR-06
+        case (
+            "NOT_COORDINATOR" | "COORDINATOR_NOT_AVAILABLE" | "REBALANCE_IN_PROGRESS"
+        ):  # join again (K-ERR-03, K-ERR-06)
             yield endpoint._replace(client=client._replace(state="unjoined"))
-        case "FENCED_INSTANCE_ID" | "INCONSISTENT_GROUP_PROTOCOL" | "GROUP_MAX_SIZE_REACHED":  # K-ERR-08…10
+        case (
+            "FENCED_INSTANCE_ID" | "INCONSISTENT_GROUP_PROTOCOL" | "GROUP_MAX_SIZE_REACHED"
+        ):  # the client ends (K-ERR-08…10)
             yield endpoint._replace(client=STOPPED)
         case other:
             raise ValueError(f"no client expects {other} to JoinGroup here")
@@ -99,7 +104,7 @@ def _sync_reply(config: Config, client: Client, reply: SyncReply) -> Client:
         case "NONE":
             lost = client.owned - reply.assignment
             return client._replace(
-                # K-CB-06, C-REJ-06: a second rebalance gives the revoked partitions to others.
+                # A second rebalance gives the revoked partitions to others (K-CB-06, C-REJ-06).
                 state="unjoined" if config.cooperative and lost else "stable",
                 owned=reply.assignment,
                 owned_generation=client.generation if reply.assignment else -1,

@@ -151,15 +151,14 @@ def _no_time_out_undoes_a_change(label: Label, before: tuple[Any, ...], after: t
 
 
 PROPERTIES: Final[tuple[Invariant | StepInvariant, ...]] = (
-    Invariant("NoAnsweredMemberIsParked", (0,), _no_answered_member_is_parked),  # C-JOIN-70, C-JOIN-16 (ii)
-    Invariant("EveryPreparingGroupHasAJoinTimer", (0,), _preparing_has_its_timer),  # C-JOIN-72
-    Invariant(  # C-TMR-12
-        "NoTimerOutlivesItsGroup", (0,), lambda state: state.group.group is not None or not state.group.timers
-    ),
-    StepInvariant(  # C-SYNC-33, C-STATIC-06, F-RT-09
-        "NoTimeOutUndoesAChange", (0,), _no_time_out_undoes_a_change, frozenset({"OperationTimesOut"})
-    ),
-    Invariant(  # C-STATIC-18
-        "SupportIsCountedCorrectly", (0,), lambda state: state.group.group is None or not state.group.group.skew
-    ),
+    # The answer to an append that failed or timed out ends the wait of its member (C-JOIN-70, C-JOIN-16 ii).
+    Invariant("NoAnsweredMemberIsParked", (0,), _no_answered_member_is_parked),
+    # The end of a join phase does not fail halfway, so the phase always has a timer that ends it (C-JOIN-72).
+    Invariant("EveryPreparingGroupHasAJoinTimer", (0,), _preparing_has_its_timer),
+    # No timer acts on the next group of the name (C-TMR-12).
+    Invariant("NoTimerOutlivesItsGroup", (0,), lambda state: state.group.group is not None or not state.group.timers),
+    # An append that times out may still be in the log, so nothing is put back (C-SYNC-33, C-STATIC-06, F-RT-09).
+    StepInvariant("NoTimeOutUndoesAChange", (0,), _no_time_out_undoes_a_change, frozenset({"OperationTimesOut"})),
+    # Two replacements of one instance id at a time leave the counts of protocols right (C-STATIC-18).
+    Invariant("SupportIsCountedCorrectly", (0,), lambda state: state.group.group is None or not state.group.group.skew),
 )

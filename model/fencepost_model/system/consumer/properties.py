@@ -272,13 +272,13 @@ CATALOGUE: Final[dict[str, Property]] = {
     "AMemberIsUnrevokedIffItHasToRevoke": _promise("AMemberIsUnrevokedIffItHasToRevoke", "INV-KIP-07"),
     "EveryInstanceBelongsToOneMember": _promise("EveryInstanceBelongsToOneMember", "INV-KIP-14", with_fault=True),
     "EveryInstanceMapsToItsMember": _promise("EveryInstanceMapsToItsMember", "INV-KIP-14"),
-    # M-TMR-01
+    # Each member has a session timer, and no other id has one (M-TMR-01).
     "EveryMemberHasASessionTimer": _of_group(
         "EveryMemberHasASessionTimer", lambda group: group.session_timers == {name for name, _ in group.hard.members}
     ),
-    # M-TMR-02, LIV-08
+    # A member that has to revoke has the timer that ends the wait for it (M-TMR-02, LIV-08).
     "EveryRevokingMemberHasARebalanceTimer": _of_group("EveryRevokingMemberHasARebalanceTimer", _unrevoked_have_timers),
-    # M-TMR-04
+    # The timer ends when the member has revoked (M-TMR-04).
     "OnlyRevokingMembersHaveARebalanceTimer": _of_group(
         "OnlyRevokingMembersHaveARebalanceTimer", _only_unrevoked_have_timers
     ),

@@ -353,11 +353,11 @@ STEPS: Final[dict[str, Property]] = {
     "AStaleHeartbeatChangesNothing": a_stale_heartbeat_changes_nothing,
     "EveryAnsweredEpochIsReplicated": every_answered_epoch_is_replicated,
     "EveryChangedAssignmentIsAnswered": every_changed_assignment_is_answered,
-    # M-FENCE-02, M-STATIC-13
+    # An unknown member that joins becomes a new one, whatever its instance id maps to (M-FENCE-02, M-STATIC-13).
     "NoJoiningMemberIsUnknown": _never_answered("NoJoiningMemberIsUnknown", "UNKNOWN_MEMBER_ID", _is_join),
-    # M-FENCE-07
+    # Epoch 0 of a known member is accepted, whatever the stored epoch is (M-FENCE-07).
     "NoJoiningMemberIsFenced": _never_answered("NoJoiningMemberIsFenced", "FENCED_MEMBER_EPOCH", _is_join),
-    # M-STATIC-02
+    # A static member that joins again under its own id is not refused (M-STATIC-02).
     "NoStaticMemberBlocksItself": _never_answered(
         "NoStaticMemberBlocksItself", "UNRELEASED_INSTANCE_ID", _holds_the_instance
     ),
