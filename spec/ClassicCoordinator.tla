@@ -324,4 +324,17 @@ Unloaded(g) ==
       ToJoin(m) == JoinError(JoinOf(m), "NOT_COORDINATOR", "")
       ToSync(m) == SyncReply(SyncOf(m), "NOT_COORDINATOR", {})
   IN ReplyAll(ReplyAll(Outcome(g), M, JoinOf, ToJoin), M, SyncOf, ToSync)
+
+-----------------------------------------------------------------------------
+(***************************************************************************)
+(* Clients whose requests are parked.                                      *)
+(***************************************************************************)
+IsParked(g, c) ==
+  \E m \in DOMAIN g.members : c \in {g.members[m].awaitingJoin, g.members[m].awaitingSync}
+
+\* c has stopped waiting: no client gets the answer to its parked request.
+WithoutListener(g, c) ==
+  [g EXCEPT !.members = [m \in DOMAIN @ |->
+     [@[m] EXCEPT !.awaitingJoin = IF @ = c THEN "nobody" ELSE @,
+                  !.awaitingSync = IF @ = c THEN "nobody" ELSE @]]]
 =============================================================================

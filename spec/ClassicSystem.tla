@@ -79,11 +79,6 @@ OutcomeApplied(w) ==
   /\ UNCHANGED <<log, idsUsed, client, requests>>
 
 \* c stops waiting: the answer to its request, when it comes, does not reach it.
-WithoutListener(g, c) ==
-  [g EXCEPT !.members = [m \in DOMAIN @ |->
-     [@[m] EXCEPT !.awaitingJoin = IF @ = c THEN "nobody" ELSE @,
-                  !.awaitingSync = IF @ = c THEN "nobody" ELSE @]]]
-
 StopWaiting(c, more) ==
   /\ group' = WithoutListener(group, c)
   /\ StopListening(c, more)
@@ -92,10 +87,7 @@ StopWaiting(c, more) ==
 IsWaiting(c) == client[c].state \in {"joining", "syncing"}
 
 \* An answer to c may still come.
-ExpectsAnswer(c) ==
-  \/ IsInFlight(c)
-  \/ \E m \in DOMAIN group.members :
-       c \in {group.members[m].awaitingJoin, group.members[m].awaitingSync}
+ExpectsAnswer(c) == IsInFlight(c) \/ IsParked(group, c)
 
 (***************************************************************************)
 (* No client holds the id or will learn it from an answer, so it will      *)

@@ -132,7 +132,7 @@ IsInStep(h, id, metadata) ==
      \/ /\ metadata.generation = -1
         /\ metadata.owned \subseteq IF present THEN Consumer!Holding(h.members[id]) ELSE {}
 
-\* What the sender of a JoinGroup has missed: "nothing", an "answer", or "more".
+\* The sender of a JoinGroup has missed "nothing", an "answer", or "more".
 Missed(h, id, metadata) ==
   CASE id \in DOMAIN h.members /\ MissedAnAnswer(h.members[id], metadata) -> "answer"
     [] IsInStep(h, id, metadata) -> "nothing"

@@ -68,24 +68,15 @@ OutcomeApplied(w) ==
 AnswersTo(r, y) == IF r.awaited THEN {Consumer!To(r.from, y)} ELSE {}
 
 \* c stops waiting: the answer to its request, when it comes, does not reach it.
-WithoutListener(g, c) ==
-  [g EXCEPT !.classic.members = [m \in DOMAIN @ |->
-     [@[m] EXCEPT !.awaitingJoin = IF @ = c THEN "nobody" ELSE @,
-                  !.awaitingSync = IF @ = c THEN "nobody" ELSE @]]]
-
 StopWaiting(c, more) ==
-  /\ group' = WithoutListener(group, c)
+  /\ group' = [group EXCEPT !.classic = Classic!WithoutListener(@, c)]
   /\ StopListening(c, more)
   /\ UNCHANGED <<log, idsUsed>>
 
 IsWaiting(c) == classic[c].state \in {"joining", "syncing"} \/ consumer[c].waiting
 
-IsParked(c) ==
-  \E m \in DOMAIN group.classic.members :
-    c \in {group.classic.members[m].awaitingJoin, group.classic.members[m].awaitingSync}
-
 \* An answer to c may still come.
-ExpectsAnswer(c) == IsInFlight(c) \/ IsParked(c)
+ExpectsAnswer(c) == IsInFlight(c) \/ Classic!IsParked(group.classic, c)
 
 \* c after it stopped waiting (K-ERR-13, N-ERR-06).
 ResumeClient(c) ==
