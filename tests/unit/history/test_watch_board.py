@@ -8,6 +8,16 @@ from typing import Any
 
 import pytest
 
+from fencepost.protocol.consumer_records import (
+    AssignedPartitions,
+    ConsumerGroupCurrentMemberAssignmentKey,
+    ConsumerGroupCurrentMemberAssignmentValue,
+    ConsumerGroupMemberMetadataKey,
+    ConsumerGroupMemberMetadataValue,
+    ConsumerGroupMetadataKey,
+    ConsumerGroupMetadataValue,
+)
+from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.records import Record
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.judge.history.events import Kind, Why
@@ -75,9 +85,42 @@ def test_events_and_rebalances_are_bounded_and_the_newest_stay() -> None:
     board = board_of(*log(*[classic(each, f"m{each}") for each in range(1, 2_000)]))
     assert len(board.rebalances.events(10**6)) < 2 * EVENTS
     assert len(board.rebalances.last(10**6)) < 2 * KEPT
-    assert board.rebalances.last(1)[0].generation == 1_999
+    assert [each.generation for each in board.rebalances.last(KEPT)] == [*range(1_999, 1_999 - KEPT, -1)]
     assert len(board.rebalances.new) == EVENTS
     assert numbers(board, "fencepost_rebalances_total") == {"": 1_999}
+
+
+def test_older_events_of_a_partition_that_is_read_later_do_not_displace_newer_ones() -> None:
+    board = board_of(*log(*[classic(each, f"m{each}") for each in range(1, 10)]))
+    old = [row for each in range(3 * EVENTS) for row in rows_of([commit(-each)], BEGIN_MS - 10**9 + each, each, 1)]
+    board.take(Piece(1, tuple(old), 0))
+    newest = board.rebalances.events(1)[0]
+    assert (newest.at_ms, newest.group) == (BEGIN_MS + 8_000, "g")
+
+
+def test_member_that_does_not_give_up_its_partitions_in_time_is_an_eviction() -> None:
+    member = ConsumerGroupMemberMetadataValue(
+        instance_id=None, rack_id=None, client_id="c", client_host="/h", subscribed_topic_names=("t",),
+        subscribed_topic_regex="", rebalance_timeout_ms=1_000, server_assignor=None,
+    )  # fmt: skip
+    revokes = ConsumerGroupCurrentMemberAssignmentValue(
+        1, previous_member_epoch=1, state=MemberState.UNREVOKED_PARTITIONS.value, assigned_partitions=(),
+        partitions_pending_revocation=(AssignedPartitions(bytes(15) + b"1", (0,)),),
+    )  # fmt: skip
+    current, metadata = ConsumerGroupCurrentMemberAssignmentKey("g", "a"), ConsumerGroupMemberMetadataKey("g", "a")
+    board = board_of(
+        *log(
+            Record(metadata, member),
+            Record(ConsumerGroupMetadataKey("g"), ConsumerGroupMetadataValue(1)),
+            Record(current, revokes),
+            Record(current, None),
+            Record(metadata, None),
+            Record(ConsumerGroupMetadataKey("g"), ConsumerGroupMetadataValue(2)),
+            step_ms=600,
+        )
+    )
+    assert numbers(board, "fencepost_group_evictions_total") == {'{group="(other)"}': 1}
+    assert board.rebalances.last(1)[0].reason == "rebalance timeout expired"
 
 
 def test_only_new_records_are_counted() -> None:

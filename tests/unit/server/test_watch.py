@@ -119,6 +119,7 @@ def test_consumer_group_is_shown_with_epoch_targets_and_causes() -> None:
                 assert row["last"].reason == "member joined"
                 targets = [each["target"]["t"] for each in row["members"] if each["target"]]
                 assert sorted(number for each in targets for number in each) == [0, 1, 2]
+                assert len(targets) == 2
                 assert found.board.rebalances.last(1)[0].state == "under way"
                 assert row["state"] == "Reconciling"
 
@@ -177,6 +178,10 @@ def test_page_and_terminal_show_the_same_board() -> None:
                 for words in ("2 groups", "beyond the partition's end", "[bold]", "Last events"):
                     assert words in kept.get()
                 assert "\x1b[31m" not in kept.get()
+                (member,) = [
+                    line for line in kept.get().splitlines() if "/127.0.0.1" in line and "client client" not in line
+                ]
+                assert "[bold]" in member
 
     play(session())
 
@@ -261,7 +266,7 @@ def test_cluster_that_goes_away_and_returns() -> None:
                 await commit(client, "g", offset)
             started = watching(at)
             found = await started.__aenter__()
-            await found.until(lambda board: board.lives["g"].commits.total == 5)
+            await found.until(lambda board: "g" in board.lives and board.lives["g"].commits.total == 5)
             client.close()
         try:
             await found.until(lambda board: board.away)

@@ -47,7 +47,7 @@ class Telling:
     Args:
         only: the groups to tell; None for all.
         keep_events: keep the last events of each group.
-        admits: tells whether a further group may be told; ``left_out`` counts the records of the others.
+        admits: whether there is room for a further group; ``left_out`` counts the records of groups without room.
         listener: gets each event, and the number of committed offsets.
     """
 
