@@ -17,6 +17,7 @@ from fencepost.functions import KafkaFunctions
 from fencepost.protocol.profiles import KAFKA_4_4
 from fencepost.protocol.settings import Settings
 from fencepost.store import Change, MemoryStore
+from fencepost_server.data.offsets_topic import OffsetsTopic
 from fencepost_server.net.connection import Connection
 from fencepost_server.node import Node
 from fencepost_server.options import Options
@@ -138,6 +139,7 @@ async def within(
             store,
             acl=Acl(parse_rules("\n".join(rules)), [f"User:{logins.superuser}"]) if logins.passwords else None,
             users=Users(logins.passwords, ("PLAIN",)) if logins.passwords else None,
+            offsets=OffsetsTopic(groups, store),
         )
         await restore(node)
         server = Server(node)
