@@ -60,6 +60,7 @@ class Follower:
         self._places: dict[int, _Place] = {}
         self._again_at: dict[int, float] = {}
         self._turn = 0
+        self._absent = False  #: whether the topic did not exist at first, so that all its records are new
 
     @property
     def backlog(self) -> int | None:
@@ -102,6 +103,7 @@ class Follower:
         (topic,) = await self._brokers.topics([TOPIC])
         code = topic.error_code
         if code is not Code.none:
+            self._absent = self._absent or code is Code.unknown_topic_or_partition
             self.problems.clear()
             self.problems[-1] = f"{TOPIC} cannot be read: {_reason(code)}"
             await asyncio.sleep(_AGAIN_S / 10)
@@ -147,7 +149,7 @@ class Follower:
             if isinstance(begin, Refused) or isinstance(until, Refused):
                 self._problem(partition, str(begin if isinstance(begin, Refused) else until))
                 continue
-            self._places[partition] = _Place(begin, until)
+            self._places[partition] = _Place(begin, begin if self._absent else until)
             pieces.append(Piece(partition, restarted=True))
         return pieces
 
