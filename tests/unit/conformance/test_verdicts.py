@@ -113,7 +113,7 @@ def row(seed: int, kind: Verdict) -> Row:
 
 def rows_instead(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> list[str]:
     monkeypatch.setattr(local, "_check", lambda _, chunk: [row(seed, kinds[seed]) for seed in chunk])
-    monkeypatch.setattr(report_files, "_shrunk_failures", lambda *_: [])  # these traces do not fail again
+    monkeypatch.setattr(report_files, "_shrunk_failures", lambda *_: ([], ""))  # these traces do not fail again
     return ["conform", "--profile", "intended", "--traces", str(len(kinds)), "--workers", "1"]
 
 
