@@ -550,6 +550,8 @@ MODULES = {
     "tools.kafka_values": "writes values",
     "tools.serde": "writes what Kafka's serde said; tests/unit/codec judges it",
     "tools.digests": "prints digests",
+    "tools.offsets_log": "writes a log",
+    "tools.screenshots": "draws pages",
     "tools.evidence.core": "writes evidence, which rules shows",
     "tools.evidence.member": "writes evidence, which rules shows",
     "tools.evidence.traces": "writes evidence, which rules shows",
