@@ -27,7 +27,7 @@ _SHORT = 40
 
 @dataclass(slots=True)
 class Listing:
-    """Rows of cells; a cell is text with Rich's markup, so foreign text must pass through ``rich.markup.escape``.
+    """Rows of cells; a cell is text with Rich's markup, so text of clients must pass through ``rich.markup.escape``.
 
     ``numbers``: columns that are aligned to the right. ``caption``: a paragraph below the rows.
     """

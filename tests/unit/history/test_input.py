@@ -403,6 +403,18 @@ def test_terminal_shows_the_life_and_the_notices(tmp_path: Path, capsys: pytest.
         assert said in shown
 
 
+def test_terminal_shows_no_control_characters_of_clients(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = "\x1b[31mg\x07\u202e"
+    folder = write_segments(tmp_path, log(commit(5, group=name), classic(1, name), classic(2, name, "b")))
+    for words in (["g"], [name], []):
+        with pytest.raises(SystemExit) as ended:
+            main(["history", *words, "--log", str(folder)])
+        assert not ended.value.code
+        out = capsys.readouterr().out
+        assert not [each for each in out if not each.isprintable() and each != "\n"]
+    assert "\\x1b[31mg\\x07\\u202e" in out
+
+
 def test_events_of_one_group_are_limited_but_counted() -> None:
     rows = log(*[commit(place) for place in (9, 8) * 100])
     kept = tell(rows, "g").groups[0]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from rich.console import RenderableType
-from rich.markup import escape
 from rich.text import Text
+
+from fencepost_server.observe.logs import one_line
 
 from ...judge.history.events import GroupHistory, History, Kind
 from ..listing import Listing
-from .words import COLUMNS, lasting, named, notices, sentence, time_of
+from .words import COLUMNS, cell, lasting, named, notices, sentence, time_of
 
 #: groups that are listed; of the rest only the number
 _LISTED = 50
@@ -29,7 +30,7 @@ def overview(history: History, unread: Sequence[str]) -> Iterator[RenderableType
     span = history.span_ms
     for each in history.groups[:_LISTED]:
         listing.add(
-            escape(each.group),
+            cell(each.group),
             each.protocol,
             each.state,
             f"{len(each.members):,}",
@@ -68,21 +69,21 @@ def story(group: GroupHistory, names: Mapping[str, str]) -> Iterator[RenderableT
         yield Text(f"{group.left_out:,} earlier events are not shown", style="dim")
     for event in group.events:
         line = Text.assemble((f"{time_of(event.at_ms)}  ", "dim"), (f"{event.offset:>7}  ", "dim"))
-        line.append(sentence(event, names), style=_STYLES.get(event.kind, ""))
+        line.append(one_line(sentence(event, names)), style=_STYLES.get(event.kind, ""))
         yield line
     if group.members:
         listing = Listing(("member", "instance", "client", "host", "since", "partitions"), title="Members at the end")
         for member in group.members:
             held = ", ".join(named(place, names) for place, owner in group.owners if owner == member.member_id)
             cells = (member.member_id, member.instance_id or "", member.client_id, member.client_host)
-            listing.add(*map(escape, cells), time_of(member.since_ms), escape(held))
+            listing.add(*map(cell, cells), time_of(member.since_ms), cell(held))
         yield listing
     if group.offsets:
         columns = ("partition", "offset", "commits", "last", "went back", "by up to", "longest pause")
         listing = Listing(columns, title="Committed offsets", numbers=frozenset(columns) - {"partition", "last"})
         for row in group.offsets:
             listing.add(
-                escape(named(row.place, names)),
+                cell(named(row.place, names)),
                 "deleted" if row.offset is None else f"{row.offset:,}",
                 f"{row.commits:,}",
                 time_of(row.last_ms),

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from rich.markup import escape
+
+from fencepost_server.observe.logs import one_line
+
 from ...common.counting import counted
 from ...judge.history.events import Event, History, Kind, LogFacts, Move, Place
 from ...traces.offsets_log.dump import iso
@@ -23,6 +27,11 @@ COLUMNS = (
     "went back",
     "rules broken",
 )
+
+
+def cell(text: str) -> str:
+    """Return text of clients as a cell of a table: without control characters and markup."""
+    return escape(one_line(text))
 
 
 def time_of(at_ms: int) -> str:

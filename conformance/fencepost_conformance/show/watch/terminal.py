@@ -6,14 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.text import Text
 
 from fencepost_server.observe.logs import one_line
 
 from ...judge.watch.board import REBALANCING, Board, WatchedGroup
 from ...judge.watch.rebalances import Happened, described
-from ..history.words import lasting, sentence, time_of
+from ..history.words import cell, lasting, sentence, time_of
 from ..listing import Listing
 
 #: groups of the table, groups with details, partitions of a group, and events
@@ -72,7 +71,7 @@ def _table(groups: Sequence[WatchedGroup]) -> Listing:
             "" if last is None else last.cause or last.reason,
         )
         style = "[red]" if row["state"] in REBALANCING else ""
-        listing.add(*(f"{style if at == 2 else ''}{_cell(str(cell))}" for at, cell in enumerate(cells)))
+        listing.add(*(f"{style if at == 2 else ''}{cell(str(each))}" for at, each in enumerate(cells)))
     if len(groups) > _GROUPS:
         listing.caption = f"and {len(groups) - _GROUPS:,} more groups (--status has a page with all)"
     return listing
@@ -91,33 +90,28 @@ def _details(row: WatchedGroup) -> Iterator[RenderableType]:
     """Yield the members and the committed offsets of a group."""
     if row["members"]:
         leader = row.get("leader")
-        title = _cell(f"{row['group']}: members" + (f", leader {leader}" if leader else ""))
+        title = cell(f"{row['group']}: members" + (f", leader {leader}" if leader else ""))
         listing = Listing(("member", "client", "host", "assigned", "to come"), title=title)
         for member in row["members"]:
             named = member["member"] + (f" ({member['instance']})" if member["instance"] else "")
             target = member.get("target")
             to_come = "" if target is None or target == member["assignment"] else _places(target)
             cells = (named, member["client"], member["host"], _places(member["assignment"]), to_come)
-            listing.add(*map(_cell, cells))
+            listing.add(*map(cell, cells))
         yield listing
     if row["offsets"]:
         listing = Listing(
             ("partition", "committed", "end", "lag", "note"),
-            title=_cell(f"{row['group']}: committed offsets"),
+            title=cell(f"{row['group']}: committed offsets"),
             numbers=frozenset({"committed", "end", "lag"}),
         )
         for each in row["watched"][:_OFFSETS]:
             note = each["flag"] or (f"went back {each['back']} times" if each["back"] else "")
             place = f"{each['topic']}-{each['partition']}"
-            listing.add(_cell(place), f"{each['committed']:,}", f"{each['end']:,}", f"{each['lag']:,}", _cell(note))
+            listing.add(cell(place), f"{each['committed']:,}", f"{each['end']:,}", f"{each['lag']:,}", cell(note))
         if len(row["watched"]) > _OFFSETS:
             listing.caption = f"and {len(row['watched']) - _OFFSETS:,} more partitions"
         yield listing
-
-
-def _cell(text: str) -> str:
-    """Return text of clients as a cell: without control characters and markup."""
-    return escape(one_line(text))
 
 
 def _places(assignment: Mapping[str, Sequence[int]]) -> str:
