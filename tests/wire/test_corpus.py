@@ -158,3 +158,14 @@ def test_a_session_does_not_last_forever() -> None:
     assert check_trace(moved, limits=Limits(slack_ms=60_000)).outcome == "accepted"
     (refusal,) = check_trace(moved).refusals
     assert any("UNKNOWN_MEMBER_ID" in answer for answer in refusal.allowed)
+
+
+def test_a_member_that_a_timer_may_have_removed_has_its_generation_or_is_unknown() -> None:
+    """Before the last of these heartbeats, a timer of the classic group may have removed the member (X-TMR-02). The
+    answer is NONE or UNKNOWN_MEMBER_ID then, and never ILLEGAL_GENERATION."""
+    copies = list(falsehoods(read(CORPUS / "roll-cooperative-java.jsonl.gz"), None))
+    copies = [each for each in copies if each.kind == "mixed-heartbeat-generation"]
+    assert len(copies) == 3
+    for copy in copies:
+        verdict = check_trace(copy.trace)
+        assert [refusal.line for refusal in verdict.refusals[:1]] == [copy.first]

@@ -270,7 +270,8 @@ def _member_part(
             raise Wrong(op, "UNKNOWN_MEMBER_ID", "X-HB-01", "X-SYNC-01", "X-SYNC-02")
         return
     itself = body.group_instance_id is None or (body.group_instance_id == member.instance and not member.claims)
-    inside = known.stays(op, member) and itself and not known.may_convert(op, body.member_id)
+    unconverted = itself and not known.may_convert(op, body.member_id)
+    inside = known.stays(op, member) and unconverted
     if error is E.UNKNOWN_MEMBER_ID:
         if inside:
             raise Wrong(op, "NONE", "X-HB-01", "X-TMR-01")
@@ -278,9 +279,10 @@ def _member_part(
         if before.alone and body.group_instance_id is None and certain:
             member.presence, member.exact = Presence.OUT, False
         return
-    steady = inside and member.exact and before.alone
     if error is E.FENCED_INSTANCE_ID and inside:
         raise Wrong(op, "NONE", "X-HB-01")
+    # a timer may have removed the member, but then the answer is UNKNOWN_MEMBER_ID
+    steady = unconverted and known.spoke_consumer(member) and member.exact and before.alone
     if error is E.ILLEGAL_GENERATION and steady and generation == member.epoch:
         raise Wrong(op, "NONE", "X-SYNC-03", "X-HB-01")
     if answered and member.exact and before.alone and generation != member.epoch:

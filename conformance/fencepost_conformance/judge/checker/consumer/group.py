@@ -147,10 +147,13 @@ class Knowledge:
             member.exact = False
 
     def surely_in(self, member: Member) -> bool:
-        """Whether the member is certainly in the group. For a classic member, only while the group has certainly spoken
-        the consumer protocol since the coordinator last heard of the member."""
-        alone = not member.classic or self.consumer_from <= member.since_line
-        return alone and member.surely_in(self.now, self.limits)
+        """Whether the member is certainly in the group."""
+        return self.spoke_consumer(member) and member.surely_in(self.now, self.limits)
+
+    def spoke_consumer(self, member: Member) -> bool:
+        """Whether the group of a classic member has certainly spoken the consumer protocol since the coordinator last
+        heard of the member."""
+        return not member.classic or self.consumer_from <= member.since_line
 
     def is_inside(self, member_id: str) -> bool:
         """Whether the member of this id is certainly in the group."""
