@@ -76,6 +76,8 @@ NAME_SWITCHES = {
     # a promise names the switch of the fault of Kafka that breaks it
     "promises/classic_groups.py",
     "promises/consumer_groups.py",
+    # a configuration of the specification names the switch of the fault that it plants
+    "system/kafka_faults.py",
 }
 
 

@@ -213,7 +213,7 @@ def test_replay_shows_readable_traces_and_names_the_others(tmp_path: Path, capsy
     told = capsys.readouterr()
     assert ended.value.code == 2
     assert f"{file}:{good[0].count(chr(10)) + 2}: appended.offset: Field required" in told.err
-    assert page.read_text().count('<div class="trace"') == 2
+    assert page.read_text().count('<section class="trace"') == 2
 
     file.write_text(broken)
     page.unlink()

@@ -252,8 +252,8 @@ FAULTS = (
         (
             Replacement(
                 "fencepost_server/apis/produce.py", "_written",
-                "if batch.transactional and log.verify(batch, bumps=call.version >= _IMPLICIT_SINCE):",
-                "if batch.transactional and (log.verify(batch, bumps=call.version >= _IMPLICIT_SINCE) or True):",
+                "not internal and log.verify(batch, bumps=call.version >= _IMPLICIT_SINCE):",
+                "not internal and (log.verify(batch, bumps=call.version >= _IMPLICIT_SINCE) or True):",
             ),
         ),
     ),
