@@ -67,6 +67,7 @@ def test_workers_that_share_nothing_find_the_same_graph() -> None:
 
 @pytest.mark.spark
 @pytest.mark.slow
+@pytest.mark.all
 def test_spark_finds_the_fault_at_the_same_depth(tmp_path: Path) -> None:
     pytest.importorskip("pyspark")
     from fencepost_conformance.run.cluster.place import Place  # noqa: PLC0415
