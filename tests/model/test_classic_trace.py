@@ -8,6 +8,7 @@ from random import Random
 
 import pytest
 
+from fencepost.functions import KafkaFunctions
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Appended, AppendFailed, Load, Reply, Request, TimerFired, TimerKey, TimerKind
 from fencepost.protocol.messages import (
@@ -309,3 +310,13 @@ def test_a_deletion_that_failed_lists_the_group_twice(faulty: bool) -> None:
         else:
             assert len(steps) == 1
     assert listed == [[2, 1] if faulty else [1], [1]]  # Kafka may overlook the second one
+
+
+def test_a_second_join_of_a_returning_member_leaves_the_first_one_an_answer() -> None:
+    """The record of the return is not replicated yet, the member joins again, and the partition is lost. So the first
+    JoinGroup is answered NOT_COORDINATOR, although the member waits for the second one (F-UNLOAD-01)."""
+    made = generate(1_480_638_885, INTENDED, 60, GroupProtocol.CLASSIC, offsets=None)
+    follower = Follower(made.settings, INTENDED, KafkaFunctions().matcher)
+    for event, seen in zip(made.events, made.observations, strict=True):
+        verdict = follower.feed(event, seen)
+        assert verdict.ok, verdict

@@ -18,8 +18,9 @@ from fencepost.protocol.view import GroupState
 from fencepost.quirks import varies
 
 from ..kernel import operations
-from ..kernel.errors import InternalError, append_error
+from ..kernel.errors import InternalError, append_error, operation_error
 from ..kernel.persistent import with_element, without_element
+from ..kernel.replies import error_response
 from ..kernel.state import Operation
 from ..kernel.step import Step
 from . import membership, rebalance, records
@@ -74,7 +75,7 @@ class MemberReplaced(GroupCallback):
 @varies
 def end_with_group(step: Step, done: MemberReplaced, number: int, operation: Operation, error: ErrorCode) -> None:
     """The partition is lost, and the group with it, but the record may survive. So nothing is undone, and only the
-    sender of the request is answered, if it still waits (F-UNLOAD-01)."""
+    sender of the request is answered (F-UNLOAD-01), also if the member has joined again meanwhile."""
     group = find_incarnation(step, done.group_id, done.incarnation)
     request = operation.request
     member = None if group is None else group.members.get(done.new_id)
@@ -82,6 +83,8 @@ def end_with_group(step: Step, done: MemberReplaced, number: int, operation: Ope
         group.put(member._replace(join=None))
         _refuse(step, group, done, request, error)
         keep_incarnation(step, group)
+    elif request is not None and not step.requests.operations[number].answered:
+        step.reply(number, error_response(request, operation_error(error)))
     operations.close(step, number)
 
 
