@@ -38,7 +38,7 @@ def group_of(
         return f"{happened}: core raises {difference.left.split(':')[0]}"
     if outcome is TraceOutcome.REFUSED:
         part = difference.field.removeprefix("model").removeprefix(": ") or difference.right
-        return f"{happened}: model refuses {plain(part)}"
+        return f"{happened}: model refuses {plain(part).removesuffix(' to')}"  # of "reply to 40"
     if other is not None and at < min(len(ours), len(other), len(events)):
         one, two = _seen(events, ours, ours[:at], at), _seen(events, other, ours[:at], at)
         found = leaves(*_whole(one, two, ours[:at]))
