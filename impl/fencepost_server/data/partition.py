@@ -210,7 +210,7 @@ class PartitionLog:
 
     def end_of(self, epoch: int) -> tuple[int, int]:
         """Return the greatest epoch with records that is not above ``epoch``, and its end offset; -1 and -1 for an
-        epoch that has not begun, and for -1, which is no epoch. If the records of the epoch were deleted, the end is
+        epoch that has not begun, and for -1, not an epoch. If the records of the epoch were deleted, the end is
         the start of the log. Any other negative epoch counts as one before the first. All as in Kafka's
         ``LeaderEpochFileCache``."""
         if epoch == self.leader_epoch:

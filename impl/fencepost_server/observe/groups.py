@@ -26,7 +26,7 @@ OTHERS: Final = "(other)"
 
 @dataclass(slots=True)
 class _Counts:
-    """What happened to a group since it has its label. ``rebalances``: by cause."""
+    """The events of a group since it has its label. ``rebalances``: by cause."""
 
     rebalances: Counter[str] = field(default_factory=Counter)
     evictions: int = 0

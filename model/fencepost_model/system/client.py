@@ -76,7 +76,7 @@ def _join_reply(config: Config, endpoint: Endpoint, reply: JoinReply) -> Iterato
     match reply.error:
         case "NONE":
             client = client._replace(state="syncing", member_id=reply.member_id, generation=reply.generation)
-            # The leader assigns, unless it is told to skip the assignment (K-ERR-01, K-JOIN-11).
+            # The leader assigns, unless the response lets it skip the assignment (K-ERR-01, K-JOIN-11).
             leads = reply.member_id == reply.leader and not reply.skip_assignment
             for assignment in (
                 assignments(config, reply.members) if leads else [frozenset[tuple[str, frozenset[str]]]()]
