@@ -66,6 +66,11 @@ def test_a_rejected_heartbeat_grants_no_partitions() -> None:
     assert accepted("kafka-4.0", GroupProtocol.CONSUMER, range(261, 262), copies=3) > 80
 
 
+def test_a_member_may_join_again_under_another_instance_id() -> None:
+    """It has partitions to revoke, and the instance id may still be another member's."""
+    assert accepted("intended", GroupProtocol.MIXED, range(957, 958), copies=3) > 100
+
+
 @pytest.mark.all
 @pytest.mark.parametrize("protocol", GroupProtocol)
 @pytest.mark.parametrize("profile", sorted(PROFILES))

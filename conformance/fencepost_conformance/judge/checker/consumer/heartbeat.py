@@ -277,6 +277,8 @@ def _joined(
         believed = True  # M-REC-24
     else:
         fresh.regex_known = False
+        if not before.newcomer:  # the coordinator may know it, with partitions that it still has to revoke
+            fresh.epoch = member.epoch
     known.members[fresh.member_id] = fresh
     if instance is not None and known.gives_up(op, fresh.member_id, instance):
         fresh.exact, fresh.contested = False, True
