@@ -13,7 +13,7 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
 
-#: What stands between a port and the coordinators, and what writes their records.
+#: The modules between a port and the coordinators, and those that write records.
 SERVED = (
     "aio/engine.py",
     "aio/led.py",
@@ -21,6 +21,7 @@ SERVED = (
     "host/parts.py",
     "fencepost_server/dispatch.py",
     "fencepost_server/net/connection.py",
+    "fencepost_server/observe/groups.py",
     "fencepost_server/observe/rebalances.py",
     "store/packed.py",
     "store/tables.py",
@@ -66,16 +67,12 @@ class Complete(build_py):
             self.copy_file(str(kept.with_name(SIGNATURE)), str(built.core / SIGNATURE))
 
 
-def compiled() -> list[Extension]:
-    """The codec of records, the way of a request through a server, and the coordinator but for its quirks, which
-    replace functions of it by name, and are off when speed matters."""
-    try:
-        from mypyc.build import mypycify  # noqa: PLC0415  only a build that asks for it needs mypy
-    except ImportError:
-        sys.exit("FENCEPOST_COMPILED needs mypy: pip install mypy, then build with --no-build-isolation")
+def compiled_sources(*, codec_alone: bool) -> list[Path]:
+    """The files of the codec of records, and of the path of a request through a server and the coordinator. The quirks
+    are not compiled: they replace functions of the coordinator by name, and are off when speed matters."""
     core = Path("impl", "fencepost")
     sources = sorted(core.glob("codec/*.py"))
-    if os.environ["FENCEPOST_COMPILED"] != "codec":
+    if not codec_alone:
         alone = (core / "quirks.py", core / "protocol" / "logged.py")
         served = [(core.parent if each.startswith("fencepost_") else core) / each for each in SERVED]
         sources = [*alone, *served, *sorted(core.glob("coordinator/**/*.py")), *sources]
@@ -84,8 +81,17 @@ def compiled() -> list[Extension]:
         core / "codec" / "__init__.py",
         *core.glob("coordinator/quirks/**/*.py"),
     }
+    return [each for each in sources if each not in left]
+
+
+def compiled() -> list[Extension]:
+    try:
+        from mypyc.build import mypycify  # noqa: PLC0415  only a build that asks for it needs mypy
+    except ImportError:
+        sys.exit("FENCEPOST_COMPILED needs mypy: pip install mypy, then build with --no-build-isolation")
+    sources = compiled_sources(codec_alone=os.environ["FENCEPOST_COMPILED"] == "codec")
     level = os.environ.get("MYPYC_OPT_LEVEL", "3")
-    return mypycify(["--follow-imports=silent", *[str(each) for each in sources if each not in left]], opt_level=level)
+    return mypycify(["--follow-imports=silent", *map(str, sources)], opt_level=level)
 
 
 setup(
