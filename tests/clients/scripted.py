@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import signal
 import sys
 import time
@@ -29,10 +30,11 @@ from fencepost_server.data.batches import batches
 
 FAULTS: Final = (
     "assigns-twice", "claims-all", "claims-old", "commits-after-leave", "commits-as-nobody", "commits-forever",
-    "commits-given-up", "commits-when-removed", "dies-on-error", "floods", "forgets-commits", "gives-all-up", "hangs",
-    "hurries", "ignores-rebalance", "joins-forever", "keeps-epoch", "keeps-generation", "keeps-id", "keeps-reading",
+    "commits-given-up", "commits-when-removed", "crashes-on-error", "dies-on-error", "floods", "forgets-commits",
+    "gives-all-up", "hangs", "hangs-on-leave", "hurries", "ignores-rebalance", "joins-again-without-partitions",
+    "joins-forever", "keeps-epoch", "keeps-first-part", "keeps-generation", "keeps-id", "keeps-reading",
     "never-fetches", "no-heartbeats", "no-leave", "no-rejoin", "overlaps-heartbeats", "reads-strangers",
-    "skips-revoked", "stays-fenced", "stops-committing", "stubborn",
+    "silent-on-error", "skips-revoked", "stays-fenced", "stops-committing", "stubborn", "waits-for-all-parts",
 )  # fmt: skip
 ASK_S: Final = 3.0
 POLL_S: Final = 0.05
@@ -93,6 +95,8 @@ class Consumer:
                 await connection.close()
                 if self.fault == "dies-on-error":
                     raise Gone
+                if self.fault == "silent-on-error":
+                    await self.stopping.wait()
                 raise ConnectionError(f"no coordinator: {found.error_code.name}")
             self.coordinator = connection
         try:
@@ -151,6 +155,10 @@ class Consumer:
         """React to an error of the coordinator."""
         if code != "none" and self.fault == "dies-on-error":
             raise Gone
+        if code != "none" and self.fault == "silent-on-error":
+            await self.stopping.wait()
+        if code != "none" and self.fault == "crashes-on-error":
+            os.abort()
         match code:
             case "unknown_member_id" | "fenced_member_epoch":
                 self.drop(keep_id=self.options.protocol == "consumer")
@@ -307,6 +315,13 @@ class Consumer:
 
     async def reconcile(self, target: set[Place]) -> None:
         """Give up, say so, and take: what is in process is finished first."""
+        if self.fault == "waits-for-all-parts" and len(target) < 2:
+            return
+        if self.fault == "keeps-first-part" and self.owned:
+            return
+        if self.fault == "joins-again-without-partitions" and not target:
+            self.drop(keep_id=True)
+            return
         gone = self.owned - target
         if gone:
             while time.monotonic() < self.busy_until:
@@ -466,7 +481,9 @@ class Consumer:
                 await self.beat_848(-2 if self.options.instance_id else -1)
             elif self.options.instance_id is None:
                 rows = [{"member_id": self.member_id, "group_instance_id": None}]
-                await self.ask("leave_group", 3, group_id=self.options.group, members=rows)
+                answer = await self.ask("leave_group", 3, group_id=self.options.group, members=rows)
+                while answer.error_code.value and self.fault == "hangs-on-leave":
+                    await asyncio.sleep(0.1)
             if self.fault == "commits-after-leave" and self.gave_up | self.owned:
                 await self.commit(sorted(self.gave_up | self.owned)[0], 1)
         self.revoke(set(self.owned))

@@ -78,14 +78,24 @@ FAULTS = [
     ("keeps-reading", "client.revoke.2", "expected commits of"),
     ("skips-revoked", "client.revoke.1", "still held"),
     ("stubborn", "client.close.1", "was still running"),
+    ("hangs-on-leave", "client.error.44", "was still running"),
+    ("waits-for-all-parts", "client.partial.1", "a Fetch from each assigned partition"),
+    ("joins-again-without-partitions", "client.partial.2", "though the group was stable"),
+    ("keeps-first-part", "client.partial.3", "a Fetch from each assigned partition"),
+    ("silent-on-error", "client.final.2", "a commit of new records, a line on standard error, or its end"),
+    ("silent-on-error", "client.final.9", "a commit of new records, a line on standard error, or its end"),
+    ("silent-on-error", "client.final.21", "a commit of new records, a line on standard error, or its end"),
+    ("silent-on-error", "client.final.50", "a commit of new records, a line on standard error, or its end"),
+    ("crashes-on-error", "client.final.9", "was ended by signal 6"),
 ]
 #: played by ``make test``; ``make test-all`` plays all
 QUICK = {("never-fetches", "client.join.1"), ("commits-after-leave", "client.join.1"), ("no-leave", "client.join.2")}
 
 
 def test_a_right_client_passes() -> None:
-    """One case of each protocol here; ``make test-all`` plays them all."""
-    for each in played(["client.join.1", "client.join.2", "client.rejoin.4"], client()):
+    """Some cases here; ``make test-all`` plays them all."""
+    some = ["client.join.1", "client.join.2", "client.rejoin.4", "client.partial.1", "client.final.5"]
+    for each in played(some, client()):
         assert each.ending is Ending.PASSED, f"{each.case.name}: {each.why}"
 
 

@@ -8,12 +8,14 @@ from ...common.errors import CannotRun
 from ...common.nearest import unknown
 from .case import CLIENT_CASES, ClientCase
 from .cases import errors as _errors
+from .cases import final as _final
 from .cases import handing_over as _handing_over
 from .cases import joining as _joining
 from .cases import membership as _membership
+from .cases import partial as _partial
 
 #: the modules that register cases
-_MODULES = (_joining, _errors, _membership, _handing_over)
+_MODULES = (_joining, _errors, _membership, _handing_over, _partial, _final)
 
 
 def chosen(names: Sequence[str]) -> list[ClientCase]:

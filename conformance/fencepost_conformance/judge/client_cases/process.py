@@ -64,11 +64,13 @@ def filled(words: Sequence[str], bootstrap: str, group: str, topic: str, options
 
 @dataclass(slots=True)
 class ClientProcess:
-    """A running client. ``said``: its events. ``flooded``: it wrote too much, and was killed."""
+    """A running client. ``said``: its events. ``complained_s``: when it last wrote to standard error, by
+    ``time.monotonic``. ``flooded``: it wrote too much, and was killed."""
 
     process: asyncio.subprocess.Process
     said: list[Said] = field(default_factory=list)
     errors: deque[str] = field(default_factory=lambda: deque(maxlen=20))
+    complained_s: float = -1.0
     flooded: bool = False
     _readers: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -88,7 +90,7 @@ class ClientProcess:
         assert process.stderr is not None
         made._readers = [
             asyncio.ensure_future(made._read(process.stdout, made._event)),
-            asyncio.ensure_future(made._read(process.stderr, made.errors.append)),
+            asyncio.ensure_future(made._read(process.stderr, made._complaint)),
         ]
         return made
 
@@ -119,6 +121,11 @@ class ClientProcess:
             return
         if isinstance(values, dict) and isinstance(values.get("event"), str):
             self.said.append(Said(time.monotonic(), values["event"], values))
+
+    def _complaint(self, line: str) -> None:
+        self.errors.append(line)
+        if line.strip():
+            self.complained_s = time.monotonic()
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the process and to those that it started."""

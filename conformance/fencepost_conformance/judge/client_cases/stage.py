@@ -31,6 +31,7 @@ from ...traces.wire.access import OPEN
 from ...traces.wire.settings import Known
 from ..cases.peer import NotReached, NotSupported
 from ..server.script import Records, batch
+from .companion import Companion
 from .process import NOT_SUPPORTED, ClientProcess, Said, filled
 from .relay import Relay
 
@@ -44,7 +45,8 @@ NAMES: Final = {1: "Fetch", 8: "OffsetCommit", 9: "OffsetFetch", 10: "FindCoordi
 _ASSIGNING: Final = ("SyncGroup", "ConsumerGroupHeartbeat")
 #: the broker's node id
 _NODE: Final = 1
-_RECORDS: Final = 5
+#: how many records a case writes to each partition at a time
+RECORDS: Final = 5
 #: how often a new topic is looked up until it has leaders
 _LED_TRIES: Final = 200
 
@@ -351,7 +353,7 @@ class Stage:
             self._address = await relay.start()
             self._open.push_async_callback(relay.stop)
         self._began_s = time.monotonic()
-        await self._produce(partitions)
+        await self.write()
 
     async def _bundled(self, faults: Sequence[Fault]) -> Address:
         options = Options(
@@ -387,16 +389,23 @@ class Stage:
     async def works(self, run: ClientRun) -> None:
         """Write more records, and wait until the client commits them."""
         before = len(run.good_commits())
-        await self._produce(self._partitions)
+        await self.write()
         await run.commits(after=before)
 
-    async def _produce(self, partitions: int) -> None:
-        data = batch(Records(count=_RECORDS), round(time.time() * 1000), -1, -1)
+    async def write(self) -> None:
+        """Write ``RECORDS`` more records to each partition."""
+        data = batch(Records(count=RECORDS), round(time.time() * 1000), -1, -1)
         connection = await OPEN.open(self._broker.host, self._broker.port)
-        rows = [{"index": index, "records": data} for index in range(partitions)]
+        rows = [{"index": index, "records": data} for index in range(self._partitions)]
         topics = [{"name": self.topic, "partition_data": rows}]
         await connection.ask("produce", 7, {"acks": 1, "timeout": 10_000, "topic_data": topics})
         await connection.close()
+
+    async def companion(self) -> Companion:
+        """Return a member of the group, a consumer group, that the suite plays. It has sent nothing yet."""
+        made = Companion(await OPEN.open(self._broker.host, self._broker.port), self.group, self.topic)
+        self._open.push_async_callback(made.stop)
+        return made
 
     async def start(self, *options: str, protocol: str = "classic", name: str = "") -> ClientRun:
         """Start a process of the client, with options of the convention beside ``--protocol``. Raises

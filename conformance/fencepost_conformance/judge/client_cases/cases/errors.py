@@ -1,4 +1,4 @@
-"""Each error that a request may meet once: the client works afterwards."""
+"""Each error that a request may meet once, and that passes: the client works afterwards, or closes."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ class _Trouble(NamedTuple):
     times: int = 1
 
 
+#: a request after which the client only closes
+LEAVE: Final = "LeaveGroup"
 _LOADS, _ABSENT, _MOVED = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR,
 )  # fmt: skip
@@ -50,7 +52,20 @@ _TROUBLES: Final = (
              (*_COORDINATOR, ErrorCode.UNSTABLE_OFFSET_COMMIT, ErrorCode.STALE_MEMBER_EPOCH), ("N-CMT-04", "K-OFF-01")),
     _Trouble("consumer", "OffsetCommit", "offset_commit", 2, (*_COORDINATOR, ErrorCode.STALE_MEMBER_EPOCH),
              ("N-CMT-02", "N-CMT-06")),
+    _Trouble("classic", "FindCoordinator", "find_coordinator", 1, (_LOADS,), ("K-FIND-01",)),
+    _Trouble("classic", "JoinGroup", "join_group", 2, (ErrorCode.UNKNOWN_MEMBER_ID,), ("K-ERR-04", "K-ERR-14")),
+    _Trouble("classic", "SyncGroup", "sync_group", 1, (ErrorCode.ILLEGAL_GENERATION,), ("K-ERR-05", "K-ERR-14")),
+    _Trouble("classic", "OffsetCommit", "offset_commit", 2, (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,), ("K-OFF-10",)),
+    _Trouble("classic", LEAVE, "leave_group", 1,
+             (*_COORDINATOR, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.INVALID_GROUP_ID,
+              ErrorCode.GROUP_AUTHORIZATION_FAILED), ("K-LEAVE-04",)),
+    _Trouble("consumer", "FindCoordinator", "find_coordinator", 1, (_ABSENT, _LOADS), ("K-FIND-01",)),
+    _Trouble("consumer", "OffsetCommit", "offset_commit", 2, (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,), ("N-CMT-06",)),
 )  # fmt: skip
+
+
+#: group protocol, API and code of each case here
+COVERED: Final[set[tuple[str, str, ErrorCode]]] = set()
 
 
 def _register() -> None:
@@ -62,11 +77,13 @@ def _register() -> None:
 
 
 def _case(number: int, trouble: _Trouble, code: ErrorCode) -> None:
+    COVERED.add((trouble.protocol, trouble.api, code))
     which = ("first four requests", "first", "second", "third", "fourth")[trouble.nth]
     what = f"{which} {trouble.api}" if trouble.nth else f"{which} FindCoordinator"
-    text = (
-        f"The {what} of a member of a {trouble.protocol} group is answered {code.name}. "
-        "The client tries again, and reads and commits the partitions that it is assigned."
+    text = f"The {what} of a member of a {trouble.protocol} group is answered {code.name}. " + (
+        "The client closes nevertheless."
+        if trouble.api == LEAVE
+        else "The client tries again, and reads and commits the partitions that it is assigned."
     )
 
     @client_case(f"client.error.{number}", *trouble.rules, text=text)
@@ -74,6 +91,9 @@ def _case(number: int, trouble: _Trouble, code: ErrorCode) -> None:
         nth, code_name = trouble.nth or None, code.name
         await stage.broker(Fault(do="error", api=trouble.kio, nth=nth, times=trouble.times, code=code_name))
         client = await stage.start(protocol=trouble.protocol)
+        if trouble.api == LEAVE:
+            await client.settled()
+            return
         if (trouble.api, trouble.nth) == ("JoinGroup", 2):
             await client.until(lambda: client.refusals(code) or client.assignment(), "a second JoinGroup", reached=True)
             if not client.refusals(code):
