@@ -17,9 +17,15 @@ from fencepost_conformance.cli import main
 from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.judge.cases.case import CASES
+from fencepost_conformance.judge.cases.catalogue import chosen as broker_cases
 from fencepost_conformance.judge.cases.play import Ending, Played
+from fencepost_conformance.judge.client_cases.catalogue import chosen as client_cases
 from fencepost_conformance.judge.history.tell import tell
 from fencepost_conformance.run.commands.conform_cases import result_of
+from fencepost_conformance.run.matrix.results import Row
+from fencepost_conformance.run.matrix.subjects import Subject
+from fencepost_conformance.run.matrix.verdicts import Entry
+from fencepost_conformance.run.matrix.web import html as matrix_page
 from fencepost_conformance.show.history.page import history_page
 from fencepost_conformance.show.report.cases_page import cases_page
 from fencepost_conformance.traces.offsets_log.rows import LogRow
@@ -111,6 +117,20 @@ def _log(seed: int) -> Sequence[LogRow]:
     ]
 
 
+def matrix(folder: Path) -> Path:
+    """A wide table of a broker and a client, with failures that have verdicts, and a long exchange."""
+    exchange = {"client": "client 1", "api": "JoinGroup", "version": 9, "answer": None, "at_s": 0.5, "took_s": 0.1}
+    told = [exchange | {"request": {"group_id": "g" * 200}}] * 40
+    failed = {"ending": "failed", "text": "A text.", "why": "error_code is NONE", "rules": ["C-JOIN-43"]}
+    rows = []
+    for kind, names in (("broker", broker_cases(())), ("client", client_cases(()))):
+        entry = Entry(cases=(names[0].name,), verdict="fault", why="It is wrong.", ticket="https://example.org/7")
+        cases = tuple({"case": each.name, "exchanges": told, **failed} for each in names if each.name.endswith(".1"))
+        subject = Subject(kind, kind, f"a {kind} of some vendor", "v0.0.0-20260918054303", ())
+        rows.append(Row(subject, "2026-11-27", cases, entries=(entry,)))
+    return _write(folder, matrix_page(rows, MADE))
+
+
 def rules(folder: Path) -> Path:
     run("rules", "C-JOIN", "M-HB", "F-LOAD", "--html", str(folder / "rules.html"))
     return folder / "rules.html"
@@ -128,5 +148,6 @@ def _write(folder: Path, text: str) -> Path:
 
 
 MAKERS: Final[dict[str, Callable[[Path], Path]]] = {
-    each.__name__: each for each in (replay, several, report, cases, diff, counter_example, history, histories, rules)
+    each.__name__: each
+    for each in (replay, several, report, cases, diff, counter_example, history, histories, matrix, rules)
 }

@@ -14,11 +14,12 @@ from fencepost_conformance.judge.client_cases.cases.errors import COVERED
 from fencepost_conformance.judge.client_cases.cases.final import ANSWERS, ELSEWHERE, SINCE
 from fencepost_conformance.judge.client_cases.catalogue import chosen
 
-#: the first is a part of each join, and the others are in rows of answers that are no errors as a whole
+#: a part of each join
 ALWAYS = {("JoinGroup", ErrorCode.MEMBER_ID_REQUIRED)}
+#: codes of single partitions, and one that old versions of OffsetCommit get in a consumer group
 IN_ROWS = {
     ("OffsetFetch", ErrorCode.UNKNOWN_TOPIC_ID), ("OffsetFetch", ErrorCode.TOPIC_AUTHORIZATION_FAILED),
-    ("OffsetCommit", ErrorCode.UNSUPPORTED_VERSION),  # versions 0 to 8 in a consumer group: no client sends them
+    ("OffsetCommit", ErrorCode.UNSUPPORTED_VERSION),
 }  # fmt: skip
 
 

@@ -19,17 +19,24 @@ from fencepost_conformance.judge.client_cases.case import CLIENT_CASES
 from fencepost_conformance.run.commands.conform_clients import excused
 from fencepost_conformance.run.matrix.__main__ import merged
 from fencepost_conformance.run.matrix.clients import peers_folder, read_brokers, read_clients
-from fencepost_conformance.run.matrix.pages import html, markdown
+from fencepost_conformance.run.matrix.earlier import read_earlier
+from fencepost_conformance.run.matrix.pages import markdown
 from fencepost_conformance.run.matrix.results import Row, row_of
 from fencepost_conformance.run.matrix.subjects import Subject, brokers
 from fencepost_conformance.run.matrix.verdicts import VERDICTS, Entry, read_verdicts
+from fencepost_conformance.run.matrix.web import html
+from fencepost_server.look.made import Made
 
 BROKER = Subject("some", "broker", "Some broker", "1.2", ("some",))
+MADE = Made("1.2.3", "0123456789ab", "2026-01-02 03:04 UTC", "make matrix")
 CLIENT = Subject("one", "client", "one (Go)", "v3", ("--client", "one"))
 
 
 def case(name: str, ending: str, *exchanges: str) -> dict[str, Any]:
-    told = [{"api": each} for each in exchanges]
+    told = [
+        {"client": "client 1", "api": each, "version": 1, "request": {}, "answer": None, "at_s": 0.5, "took_s": 0.1}
+        for each in exchanges
+    ]
     return {
         "case": name,
         "ending": ending,
@@ -98,12 +105,37 @@ def test_a_cell_counts_endings_and_links_to_its_shortest_failure(tmp_path: Path)
         *head("client"),
         "| one (Go) | `client.close.1` | not examined |  |  |  |",
     ]
-    page = html(rows)
+    page = html(rows, MADE)
     assert '<a href="#some-classic">2 not examined</a>' in page
     assert '<h3 id="some-classic">Some broker: classic.join.4</h3>' in page
     assert "shortest" in page
     assert "second" not in page.partition("<script>")[0]
-    assert "<b>a &lt; b</b>" in page
+    assert '<p class="note">a &lt; b (C-1)</p>' in page
+    assert "sends shortest v1" in page
+    assert '<footer class="made">' in page
+    assert "2026-01-02 03:04 UTC" in page
+
+
+def test_a_row_that_was_not_played_keeps_its_results_and_its_date(tmp_path: Path) -> None:
+    """The pages are read back: cells, failures and exchanges. A row with results of its own is not replaced."""
+    entries = (entry("client.close.2", ticket="https://example.org/7"),)
+    failed = case("client.close.1", "failed", "first"), case("client.close.2", "failed", "longer", "second")
+    played = [
+        row(tmp_path, CLIENT, case("client.rejoin.1", "passed"), *failed, entries=entries),
+        row(tmp_path, BROKER, case("classic.join.1", "failed", "asked")),
+    ]
+    before = read_earlier(markdown(played), html(played, MADE))
+    gone = replace(CLIENT, version="", lacking="one is not installed")
+    kept = [row_of(each, tmp_path / "none", (), before) for each in (gone, BROKER)]
+    assert markdown(kept) == markdown(played)
+    assert html(kept, MADE) == html(played, MADE)
+    newer = tmp_path / "newer"
+    newer.mkdir()
+    now = row(newer, BROKER, case("classic.join.1", "passed"))
+    assert row_of(BROKER, newer / "some", (), before) == now
+    other = row_of(replace(BROKER, version="1.3"), tmp_path / "none", (), before)
+    assert not other.known, "the results of another version"
+    assert read_earlier("", "") == []
 
 
 def test_a_cell_names_the_verdicts_about_its_failures(tmp_path: Path) -> None:
@@ -132,7 +164,7 @@ def test_a_cell_names_the_verdicts_about_its_failures(tmp_path: Path) -> None:
         "| one (Go) | `client.close.2` | not examined |  |  |  |",
         "| one (Go) | `client.close.3` | allowed | It is wrong. | 4.4.0 |  |",
     ]
-    page = html([of_row])
+    page = html([of_row], MADE)
     assert "<li>client.close.1: fault of the peer: It is wrong. " in page
     assert "<li>client.close.2: not examined</li>" in page
 

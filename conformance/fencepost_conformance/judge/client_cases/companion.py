@@ -1,6 +1,6 @@
 """A member of a consumer group that the suite plays itself, beside the client.
 
-It takes each assignment at once, unless it is told to keep what it owns. So a case decides when the coordinator can
+It takes each assignment at once, unless ``keeps`` is set. So a case decides when the coordinator can
 give a partition to the client.
 """
 

@@ -12,14 +12,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from fencepost_server.look.made import made_now
+
 from ...common import repository
 from ...common.errors import CannotRun
 from ..bench.served import started
 from .clients import environment, peers_folder, read_brokers, read_clients
-from .pages import PAGE, html, markdown
+from .earlier import read_earlier
+from .pages import PAGE, markdown
 from .results import RESULTS, row_of
 from .subjects import Subject, brokers, of_broker, of_client
 from .verdicts import NOT_EXAMINED, VERDICTS, read_verdicts
+from .web import html
 
 Case: TypeAlias = Mapping[str, Any]
 
@@ -70,6 +74,10 @@ def _address(subject: Subject) -> Iterator[tuple[str, ...]]:
         yield (server.bootstrap,)
 
 
+def _read(file: Path) -> str:
+    return file.read_text(encoding="utf-8") if file.exists() else ""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make matrix", description=__doc__)
     parser.add_argument("--only", action="append", help="play this row only; may be repeated (a key of --list)")
@@ -92,16 +100,17 @@ def main() -> None:
     if given.list:
         return
     verdicts = read_verdicts(folder / VERDICTS)
-    rows = [row_of(subject, given.results / subject.key, verdicts.get(subject.key, ())) for subject in subjects]
+    docs = repository.root() / "docs"
+    before = read_earlier(*(_read(docs / name) for name in ("matrix.md", PAGE)))
+    rows = [row_of(each, given.results / each.key, verdicts.get(each.key, ()), before) for each in subjects]
     for row in rows:
         unexamined = [each["case"] for each in row.odd() if row.verdict(each) == NOT_EXAMINED]
         if unexamined:
             print(f"{row.subject.key}: not examined: {', '.join(unexamined)}")
         if row.stale():
             print(f"{row.subject.key}: stale verdicts, whose cases no longer fail so: {', '.join(row.stale())}")
-    docs = repository.root() / "docs"
     (docs / "matrix.md").write_text(markdown(rows), encoding="utf-8")
-    (docs / PAGE).write_text(html(rows), encoding="utf-8")
+    (docs / PAGE).write_text(html(rows, made_now("make matrix")), encoding="utf-8")
     print(f"wrote {docs / 'matrix.md'} and {docs / PAGE}")
 
 

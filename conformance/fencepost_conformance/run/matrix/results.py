@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from .earlier import Earlier, earlier_of
 from .subjects import Subject
 from .verdicts import NOT_EXAMINED, ODD, Entry, kind_of, stale
 
@@ -21,13 +22,27 @@ PASSED, NOT_SUPPORTED, NOT_REACHED = "passed", "not supported", "not reached"
 @dataclass(frozen=True, slots=True)
 class Row:
     """``date``: when the cases were played. ``cases``: as ``cases.json`` has them; empty if the subject did not run,
-    which ``why`` then explains. ``entries``: the verdicts about its failures."""
+    which ``why`` then explains. ``entries``: the verdicts about its failures. ``earlier``: its row of the earlier
+    pages, if it did not run now."""
 
     subject: Subject
     date: str
     cases: tuple[Mapping[str, Any], ...]
     why: str = ""
     entries: tuple[Entry, ...] = ()
+    earlier: Earlier | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether there are results."""
+        return bool(self.cases) or self.earlier is not None
+
+    @property
+    def head(self) -> list[str]:
+        """Name, version and date."""
+        if self.earlier is not None:
+            return [self.earlier.name, self.earlier.version, self.earlier.date]
+        return [self.subject.name, self.subject.version, self.date]
 
     def families(self) -> dict[str, Counter[str]]:
         """The endings in each family; a failure counts by its verdict, such as ``fault of the peer``. A case that was
@@ -66,8 +81,20 @@ def family(case: str) -> str:
     return second if first == "client" else first
 
 
-def row_of(subject: Subject, folder: Path, entries: tuple[Entry, ...] = ()) -> Row:
-    """Read the results in a folder. ``entries``: the verdicts about the subject."""
+def row_of(subject: Subject, folder: Path, entries: tuple[Entry, ...] = (), before: Sequence[Earlier] = ()) -> Row:
+    """Read the results in a folder; without any, take the row of the earlier pages.
+
+    Args:
+        subject: the broker or client.
+        folder: the results of its run.
+        entries: the verdicts about the subject.
+        before: the rows of the earlier pages.
+    """
+    found = _played(subject, folder, entries)
+    return found if found.cases else replace(found, earlier=earlier_of(subject, before))
+
+
+def _played(subject: Subject, folder: Path, entries: tuple[Entry, ...]) -> Row:
     if subject.lacking:
         return Row(subject, "", (), subject.lacking)
     file = folder / RESULTS
@@ -80,5 +107,6 @@ def row_of(subject: Subject, folder: Path, entries: tuple[Entry, ...] = ()) -> R
 
 
 def columns(rows: Sequence[Row]) -> list[str]:
-    """The families of some rows, in the order of the cases."""
-    return list(dict.fromkeys(name for row in rows for name in row.families()))
+    """The families of some rows, in the order of the cases; first those of the row that has most."""
+    told = [[*row.families()] if row.earlier is None else [*row.earlier.cells] for row in rows]
+    return list(dict.fromkeys(name for names in sorted(told, key=len, reverse=True) for name in names))

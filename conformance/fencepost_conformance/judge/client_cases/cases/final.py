@@ -1,4 +1,4 @@
-"""Errors that trying again does not mend, as a sweep: each code that Kafka can answer to a request of a client.
+"""Errors that a retry does not fix, as a sweep: each code that Kafka can answer to a request of a client.
 
 ``ANSWERS`` has all codes by request, with the rules that say what Kafka's own client does. The cases of ``errors`` and
 those in ``ELSEWHERE`` play some of them; each other one becomes a case of ``client.final``. Numbers follow the order of
