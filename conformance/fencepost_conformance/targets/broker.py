@@ -42,7 +42,9 @@ CLUSTER_ID = "ZmVuY2Vwb3N0LWNvbmZvcg"
 
 _SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _TIMED: Final = ("-XX:+UseSerialGC", "-XX:-UsePerfData")
-#: what Kafka's StorageTool reads in a name or password
+#: the message of an exception, in a line of a log
+_EXCEPTION: Final = re.compile(r"^(?:Exception in thread .*? )?[\w.]+(?:Exception|Error): (.+)$", re.MULTILINE)
+#: the names and passwords that Kafka's StorageTool reads
 _FORMATTED: Final = re.compile("[!#-+.-~-]+")
 
 
@@ -217,21 +219,17 @@ class Broker:
             check=False,
         )
         if answer.returncode != 0:
-            raise BrokerFault(f"{self.name}: its store could not be formatted. Its log ends:\n{self.tail()}")
+            raise BrokerFault(f"{self.name}: its store could not be formatted{self._end_of_log()}")
 
     def _wait_until_ready(self) -> None:
         assert self._process is not None
         deadline = time.monotonic() + START_TIMEOUT_S
         while not _answers(self.port):
             if self._process.poll() is not None:
-                raise BrokerFault(
-                    f"{self.name} ended with status {self._process.returncode} while starting. "
-                    f"Its log ends:\n{self.tail()}"
-                )
+                status = self._process.returncode
+                raise BrokerFault(f"{self.name} ended with status {status} while starting{self._end_of_log()}")
             if time.monotonic() > deadline:
-                raise BrokerFault(
-                    f"{self.name} was not ready after {START_TIMEOUT_S:g} s. Its log ends:\n{self.tail()}"
-                )
+                raise BrokerFault(f"{self.name} was not ready after {START_TIMEOUT_S:g} s{self._end_of_log()}")
             time.sleep(0.1)
 
     def tail(self) -> str:
@@ -239,6 +237,12 @@ class Broker:
         if self._output is not None:
             self._output.flush()
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
+
+    def _end_of_log(self) -> str:
+        """The message of the first exception in the broker's last lines, if any, and these lines."""
+        tail = self.tail()
+        exception = _EXCEPTION.search(tail)
+        return f"{f': {exception[1]}' if exception else ''}. Its log ends:\n{tail}"
 
     def create_topic(self, name: str, partitions: int = 1, *, timeout_s: float = 30.0) -> None:
         """Create a topic and wait until the broker leads it. Raises ``BrokerFault`` if the broker fails."""
