@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fencepost.member.events import Answered, CoordinatorFound, LookupFailed, MetadataChanged, RequestLost, Send
-from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest
+from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import Reply, Request
 from fencepost.protocol.messages import (
@@ -47,6 +47,10 @@ class Network:
         self._rng = world.rng
         self._askers: dict[int, tuple[AnyHost, int, int]] = {}
         self._heard: set[tuple[str, int, int]] = set()
+        #: processes whose requests had copies, by the number of the copy
+        self._copied: dict[int, tuple[str, int]] = {}
+        #: processes whose connection has closed
+        self._closed: set[tuple[str, int]] = set()
         self._requests = 0
 
     def delay(self) -> int:
@@ -55,7 +59,9 @@ class Network:
     def send(self, host: AnyHost, command: Send) -> None:
         """Send a request."""
         body, process, world = command.body, host.process, self._world
-        if self._rng.random() < self.plan.lose:
+        closed = (host.plan.name, process) in self._closed
+        self._closed.discard((host.plan.name, process))
+        if closed or self._rng.random() < self.plan.lose:
             lost = RequestLost(world.now, request_id=command.request_id)
             world.later(self._rng.randint(1, 2_000), lambda: host.receive(process, lost))
             return
@@ -80,9 +86,10 @@ class Network:
         self._requests += 1
         copy = (host.plan.name, process, number) in self._heard
         if host.plan.is_consumer:
-            # An answer gives an assignment once. The answer to a copy would use it up, and TCP makes no copies.
             self._heard.add((host.plan.name, process, number))
-        if not copy:
+        if copy:
+            self._copied[self._requests] = (host.plan.name, process)
+        else:
             self._askers[self._requests] = (host, process, number)
         self._world.feed(
             Request(
@@ -98,6 +105,11 @@ class Network:
     def answer(self, replies: Sequence[Reply]) -> None:
         """Send answers; the sender of a JoinGroup learns in which life of the group its generation is."""
         for reply in replies:
+            copied, body = self._copied.pop(reply.request_id, None), reply.body
+            if copied and isinstance(body, ConsumerGroupHeartbeatResponse) and body.assignment is not None:
+                # Later answers do not repeat this assignment (M-RSP-01), so the member would never learn of it. A
+                # client closes a connection with an unexpected answer, and then sends a full heartbeat (N-HB-05).
+                self._closed.add(copied)
             asker = self._askers.pop(reply.request_id, None)
             if asker is not None:
                 host, process, number = asker
