@@ -25,6 +25,7 @@ COMPARE = (
     "judge/compare",
     "judge/diff",
     "judge/server",
+    "judge/tla",
     "run/pipeline",
     "targets/jvm",
 )

@@ -42,6 +42,7 @@ from fencepost_conformance.judge.rulebook.standing import Standing
 from fencepost_conformance.judge.rulebook.texts import rule_book
 from fencepost_conformance.judge.sweep.run import Outcome as SweptOutcome
 from fencepost_conformance.judge.sweep.session import Books
+from fencepost_conformance.judge.tla import validate as tla
 from fencepost_conformance.judge.verdict import Outcome, Tally, Verdict, outcome_of
 from fencepost_conformance.run import mainjob
 from fencepost_conformance.run.certify.making import Made
@@ -56,12 +57,13 @@ from fencepost_conformance.run.falsify.falsehoods import falsehoods
 from fencepost_conformance.run.mutants import killers, suite
 from fencepost_conformance.run.mutants.kill import Kill
 from fencepost_conformance.run.pipeline import engines, local, over_wire
+from fencepost_conformance.run.validate import run as validating
 from fencepost_conformance.show import files as report_files
 from fencepost_conformance.targets.jvm import harness
 from fencepost_conformance.targets.jvm.process import ProcessFault
 from fencepost_conformance.traces.files import WireTrace, read_traces, write_traces
 from fencepost_model.system import checking
-from fencepost_model.tlc.run import TlcBroke
+from fencepost_model.tlc.run import TlcBroke, TlcRun, TlcSlow
 from tools import compaction, testall
 from tools import sweep as sweeping
 
@@ -217,6 +219,41 @@ def validated_on_spark(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kin
 
     monkeypatch.setattr(spark, "on_spark", verdicts)
     return [*validated(monkeypatch, folder, kinds), "--engine", "spark"]
+
+
+def validated_by_tlc(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> list[str]:
+    """On the same files. TLC explains the traces without the falsified answer. ``tests/wire/test_validate_by_tlc.py``
+    runs TLC itself."""
+
+    def run_tlc(module: Path, cfg: Path, **_: object) -> TlcRun:
+        del module
+        traces = (cfg.parent / "TraceData.tla").read_text().split("\n\n    ")
+        explained = [number for number, text in enumerate(traces, 1) if "UNKNOWN_MEMBER_ID" not in text]
+        output = "\n".join(f"[explained |-> {number}]" for number in explained) + "\n[reached |-> 1]"
+        return TlcRun("TheTraceIsNotExplained" if explained else None, None, 1, 1, 1, 0.0, output=output)
+
+    monkeypatch.setattr(tla, "run_tlc", run_tlc)
+    return [*validated(monkeypatch, folder, kinds), "--engine", "tlc"]
+
+
+def slow_tlc(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> list[str]:
+    """An undecided trace is one for which TLC takes too long."""
+    words = validated_by_tlc(monkeypatch, folder, [PASSED if kind is UNDECIDED else kind for kind in kinds])
+    slow = {folder / f"{number}-{PASSED}.jsonl" for number, kind in enumerate(kinds) if kind is UNDECIDED}
+    run, names = tla.run_tlc, {str(path) for path in slow}
+
+    def run_slowly(module: Path, cfg: Path, **more: Any) -> TlcRun:
+        raise TlcSlow(WHY, "")
+
+    def check(paths: Sequence[Path], choices: Any) -> list[list[Checked]]:
+        found = []
+        for path in paths:
+            monkeypatch.setattr(tla, "run_tlc", run_slowly if str(path) in names else run)
+            found += tla.check_by_tlc([path], choices)
+        return found
+
+    monkeypatch.setattr(validating, "check_by_tlc", check)
+    return words
 
 
 def replayed(monkeypatch: pytest.MonkeyPatch, folder: Path, kinds: Kinds) -> list[str]:
@@ -479,6 +516,8 @@ FORMS = {
     },
     "validate": Form("validate", validated, why=OF_FILES),
     "validate --engine spark": Form("validate", validated_on_spark, why=OF_FILES),
+    "validate --engine tlc": Form("validate", validated_by_tlc, why=OF_FILES),
+    "validate --engine tlc, too slow": Form("validate", slow_tlc, why={**OF_FILES, UNDECIDED: WHY}),
     "replay": Form("replay", replayed, why=OF_FILES),
     "falsify": Form("falsify", falsified, run=run_falsify, has_json=False, why={**OF_FILES, UNDECIDED: WHY}),
     "diff": Form("diff", side_by_side, {UNDECIDED: "two sides that ran are equal or not"}),
@@ -671,9 +710,9 @@ def test_no_command_is_forgotten() -> None:
 def test_no_engine_or_side_is_forgotten() -> None:
     assert {f"conform --side {side}" for side in conform.SIDES if side != "coordinator"} <= FORMS.keys()
     assert {f"check --engine {engine}" for engine in check.Engine} <= FORMS.keys()
-    for command in ("conform", "validate"):
+    for command, all_engines in (("conform", engines.ENGINES), ("validate", validating.ENGINES)):
         assert {command} | {
-            f"{command} --engine {engine}" for engine in engines.ENGINES if engine != "local"
+            f"{command} --engine {engine}" for engine in all_engines if engine != "local"
         } <= FORMS.keys()
 
 
