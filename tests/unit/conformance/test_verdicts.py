@@ -586,6 +586,7 @@ MODULES = {
     "tools.compaction": "compaction",
     "run.compiled": "builds",
     "tools.corpus": "records the corpus; validate and falsify judge it",
+    "tools.corpus_by_tlc": "stores verdicts of validate; tests/wire/test_corpus_by_tlc.py reads them",
     "tools.kafka_values": "writes values",
     "tools.serde": "writes what Kafka's serde said; tests/unit/codec judges it",
     "tools.digests": "prints digests",

@@ -109,11 +109,12 @@ def possible_text(reply: Mapping[str, Any]) -> str:
 @dataclass(frozen=True, slots=True)
 class Choices:
     """How to check: ``profile`` and ``given`` (settings by field) replace those of the traces. ``export``: a folder
-    that keeps the generated modules, for runs of TLC without Fencepost."""
+    that keeps the generated modules, for runs of TLC without Fencepost. ``seconds``: the most time for one search."""
 
     profile: Profile | None = None
     given: Mapping[str, Setting] = field(default_factory=dict)
     export: Path | None = None
+    seconds: float = _SECONDS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,7 +181,7 @@ def _explained(output: str) -> set[int]:
     return {int(number) for number in re.findall(r"^\[explained \|-> (\d+)\]$", output, re.MULTILINE)}
 
 
-def _quick(recordings: Sequence[Recording], scratch: Path) -> dict[Recording, Found]:
+def _quick(recordings: Sequence[Recording], scratch: Path, seconds: float) -> dict[Recording, Found]:
     """Those that a quick search of all of them at once explains."""
     batches: dict[_Kind, list[tuple[Recording, dict[str, Data]]]] = defaultdict(list)
     for number, recording in enumerate(recordings):
@@ -188,7 +189,7 @@ def _quick(recordings: Sequence[Recording], scratch: Path) -> dict[Recording, Fo
         batches[_Kind(recording.family, recording.profile, constants)].append((recording, data))
     found = {}
     for number, (kind, rows) in enumerate(batches.items()):
-        limit = _SECONDS + _MORE_SECONDS * len(rows)
+        limit = seconds + _MORE_SECONDS * (len(rows) - 1)
         traces = [data for _, data in rows]
         try:
             run = _run(scratch / f"batch-{number}", traces, kind, kind.cfg(SEARCHES[0]), limit)
@@ -200,7 +201,7 @@ def _quick(recordings: Sequence[Recording], scratch: Path) -> dict[Recording, Fo
     return found
 
 
-def _thorough(recording: Recording, scratch: Path) -> Found:
+def _thorough(recording: Recording, scratch: Path, seconds: float) -> Found:
     """A full search; if it finds no explanation, one for the line of the report. If that takes too long, the search
     before has found a line that is not later."""
     states, furthest = 0, Furthest()
@@ -208,7 +209,7 @@ def _thorough(recording: Recording, scratch: Path) -> Found:
     kind = _Kind(recording.family, recording.profile, constants)
     for search in SEARCHES[1:]:
         try:
-            run = _run(scratch / search, [data], kind, kind.cfg(search, explain=True), _SECONDS)
+            run = _run(scratch / search, [data], kind, kind.cfg(search, explain=True), seconds)
         except TlcSlow as slow:
             if search == SEARCHES[1]:
                 return Found(slow=str(slow))
@@ -226,10 +227,10 @@ def check_by_tlc(paths: Sequence[Path], choices: Choices) -> list[list[Verdict]]
     recordings = [each for file in files for trace in file if isinstance(trace, _Prepared) for each in trace.groups]
     try:
         with tempfile.TemporaryDirectory(prefix="fencepost-traces-") as scratch:
-            found = _quick(recordings, Path(scratch))
+            found = _quick(recordings, Path(scratch), choices.seconds)
             for recording in recordings:
                 if recording not in found:
-                    found[recording] = _thorough(recording, Path(scratch))
+                    found[recording] = _thorough(recording, Path(scratch), choices.seconds)
     except TlcMissing as missing:
         raise CannotRun(str(missing)) from missing
     return [[each.verdict(found) if isinstance(each, _Prepared) else each for each in file] for file in files]
