@@ -55,8 +55,11 @@ def test_a_graph_is_walked_and_searched(tmp_path: Path, browser: Browser) -> Non
     assert browser.script("return path.map(step => step.state)") == walked
 
     grounds = set()
-    for scheme in ("light", "dark"):
+    for scheme, width in (("light", 1280), ("dark", 390)):
         browser.emulate(scheme)
+        browser.resize(width)
         grounds.add(browser.script("return getComputedStyle(document.body).backgroundColor"))
+        assert browser.script("return document.documentElement.scrollWidth") <= width
+        assert browser.problems() == [], scheme
     assert len(grounds) == 2
     assert browser.script("return [...document.querySelectorAll('[src], link:not([rel=icon])')].length") == 0

@@ -122,6 +122,11 @@ def controls(browser: Browser) -> set[str]:
         assert drawn(browser, "!at('said').className"), said(browser)
     use("compare")
     browser.wait("document.querySelectorAll('#columns svg').length === 3")
+    browser.script("at('against').value = 'kafka-4.0'")
+    used.add("against")
+    use("releases")
+    browser.wait("state.beside && document.querySelector('#apart details table')")
+    assert drawn(browser, "state.start.other") == "kafka-4.0"
     for name in ("trace", "wire"):
         use(name)
         browser.wait(f"at('said').textContent.startsWith('saved lab-{name}.jsonl')")
@@ -154,6 +159,39 @@ def controls(browser: Browser) -> set[str]:
     # the browser notes the answer 400 of the refused start
     assert ["400" in each for each in browser.console()] == [True]
     return used
+
+
+def test_another_release_is_compared_message_by_message(lab: Browser) -> None:
+    """The tour of the moved coordinator ends with a step that 4.4 does differently."""
+    lab.script("at('tours').value = 'fail-over'")
+    press(lab, "#begin")
+    while not drawn(lab, "at('next').disabled"):
+        press(lab, "#next")
+    lab.script("at('against').value = 'kafka-4.4'")
+    press(lab, "#releases")
+    lab.wait("document.querySelector('#apart details table')")
+    told = drawn(lab, "at('apart').textContent")
+    for text in ("kafka-4.3 and kafka-4.4: 1 step differs", "They part at 38.235 s", "M-LEAVE-08", "Only kafka-4.3: "):
+        assert text in told
+    alone = drawn(lab, "[...document.querySelectorAll('#apart .alone')].map(each => each.textContent)")
+    assert "TargetEpoch billing: assignment epoch 5" in alone
+    press(lab, "#apart details button")
+    assert drawn(lab, "document.querySelectorAll('.row.apart[aria-current]').length") == 1
+    assert "Under kafka-4.4" in drawn(lab, "at('fields').textContent")
+    for scheme, width in (("light", 1280), ("dark", 390)):
+        lab.emulate(scheme)
+        lab.resize(width)
+        assert drawn(lab, "document.documentElement.scrollWidth") <= width
+        assert lab.problems() == [], scheme
+    foot = drawn(lab, "document.querySelector('footer.made').innerText")
+    assert {"made by", "commit", "date", "command", "seed", "target", "profile"} <= {*foot.split("\n")}
+    assert "kafka-4.4" in foot
+    linked = drawn(lab, "location.href")
+    lab.open("about:blank")
+    visit(lab, linked)
+    lab.wait("state.beside")
+    press(lab, "#second")
+    assert drawn(lab, "[state.beside, at('apart').children.length]") == [None, 0]
 
 
 @pytest.mark.all

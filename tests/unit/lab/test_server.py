@@ -51,6 +51,7 @@ def test_the_page_is_served_with_everything_that_it_needs() -> None:
         for path, kind in {
             "/": "text/html",
             "/lab.js": "text/javascript",
+            "/beside.js": "text/javascript",
             "/lab.css": "text/css",
             "/page.css": "text/css",
             "/options": "application/json",

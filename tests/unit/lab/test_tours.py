@@ -55,7 +55,7 @@ SCRIPT: Actions = [
 
 def test_protocols_are_compared_by_the_same_script() -> None:
     lab = played(SCRIPT)
-    found = {side.protocol: side.lab for side in sides(lab)}
+    found = {protocol: side.lab for protocol, side in sides(lab)}
     assert list(found) == list(Protocol)
     assert {each.now for each in found.values()} == {lab.now}
     assert all(set(each.owners().values()) == {("c1",), ("c3",)} for each in found.values())
@@ -68,9 +68,9 @@ def test_protocols_are_compared_by_the_same_script() -> None:
 
 def test_what_a_side_cannot_do_is_skipped_and_said() -> None:
     lab = played([start("c1", "consumer"), run(41), {"do": "lose"}, {"do": "step"}, run(9_000)])
-    assert [bool(side.skipped) for side in sides(lab)] == [False, False, False]
+    assert [bool(side.skipped) for _, side in sides(lab)] == [False, False, False]
     lab = played([start("c1", "consumer"), run(200), {"do": "step"}, {"do": "lose"}, run(9_000)])
-    skipped = {side.protocol: side.skipped for side in sides(lab)}
+    skipped = {protocol: side.skipped for protocol, side in sides(lab)}
     assert skipped[Protocol.CONSUMER] == ()
     assert any("no message is on its way" in reason for reasons in skipped.values() for reason in reasons)
 

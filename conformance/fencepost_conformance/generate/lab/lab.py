@@ -97,7 +97,8 @@ class LabBroker(Broker):
 
 
 class Lab(Clockwork[TimerKey]):
-    """A session. ``actions``: those that it has played. ``acts``: when the user acted, without steps of time.
+    """A session. ``actions``: those that it has played. ``acts``: when the user acted (time, and how much had happened
+    by then at that very time), without steps of time.
 
     ``high``: the end of what was processed of each partition; ``repeated``: records that were processed again."""
 
@@ -106,7 +107,8 @@ class Lab(Clockwork[TimerKey]):
         self.start = start
         self.delay_ms, self.commit_ms = start.delay_ms, start.commit_ms
         self.actions: list[Action] = []
-        self.acts: list[tuple[int, Action]] = []
+        self.acts: list[tuple[tuple[int, int], Action]] = []
+        self._turned = (0, 0)
         self.journal = Journal()
         self.ownership = Ownership()
         self.high: dict[TopicPartition, int] = {}
@@ -162,9 +164,22 @@ class Lab(Clockwork[TimerKey]):
             number = len(self.journal.rows)
             told = self._act(action)
             self.journal.rows.insert(number, Row(self.now, Kind.ACT, action.client or COORDINATOR, told))
-            self.acts.append((self.now, action))
+            self.acts.append((self.moment, action))
         self.actions.append(action)
         self._look()
+
+    @property
+    def moment(self) -> tuple[int, int]:
+        """The time, and how many things have happened at that very time."""
+        at_ms, turns = self._turned
+        return self.now, turns if at_ms == self.now else 0
+
+    def run_to(self, moment: tuple[int, int]) -> None:
+        """Run to a moment of another session."""
+        at_ms, turns = moment
+        self.run_until(at_ms)
+        while self.moment[1] < turns and self._next(at_ms + 1):
+            pass
 
     def run_until(self, end: int) -> None:
         """Run everything that is due before ``end``."""
@@ -201,6 +216,7 @@ class Lab(Clockwork[TimerKey]):
     def _next(self, end: int) -> bool:
         found = self._turn(end)
         if found:
+            self._turned = (self.now, self.moment[1] + 1)
             self._look()
         return found
 

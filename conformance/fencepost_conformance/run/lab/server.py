@@ -15,11 +15,13 @@ from typing import Any, Final
 
 from fencepost_model.diagram import svg
 from fencepost_model.machines import MACHINES
+from fencepost_server.look.made import made_now
 from fencepost_server.look.page import STYLE
 
 from ...common.errors import CannotRun
 from ...generate.lab import Action, ActionError, Start, parse_actions, parse_start
 from ...generate.lab.saving import events_trace, wire_trace
+from ...show.lab.beside import releases_view
 from ...show.lab.options import options
 from ...show.lab.view import sides_view, view_of
 from ...traces import convert
@@ -34,6 +36,7 @@ _FILES: Final[Mapping[str, tuple[str, str]]] = {
     "/": ("lab.html", "text/html; charset=utf-8"),
     "/lab.css": ("lab.css", "text/css; charset=utf-8"),
     "/lab.js": ("lab.js", "text/javascript; charset=utf-8"),
+    "/beside.js": ("beside.js", "text/javascript; charset=utf-8"),
 }
 _JSON: Final = "application/json"
 _LINES: Final = "application/jsonl; charset=utf-8"
@@ -65,12 +68,23 @@ class LabServer(ThreadingHTTPServer):
     def sides(self, start: Start, actions: tuple[Action, ...]) -> tuple[str, str]:
         return _JSON, json.dumps(sides_view(self.sessions.lab(start, actions)))
 
+    def releases(self, start: Start, actions: tuple[Action, ...]) -> tuple[str, str]:
+        return _JSON, json.dumps(releases_view(self.sessions.lab(start, actions)))
+
     def view(self, start: Start, actions: tuple[Action, ...]) -> tuple[str, str]:
         return _JSON, json.dumps(view_of(self.sessions.lab(start, actions)))
 
 
 def _text(trace: Trace) -> str:
     return "".join(f"{convert.text_of(line)}\n" for line in lines_of(trace))
+
+
+def _with_foot(text: str) -> str:
+    """Return the page with what made it. The page's script renews what changes with the session."""
+    new = Start()
+    facts: dict[str, object] = {"seed": new.seed, "target": "core", "profile": new.profile}
+    made = made_now(**facts, **{"compared with": new.other, "session": "0 actions"})
+    return text.replace("<!--made-->", made.html())
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -87,7 +101,8 @@ class Handler(BaseHTTPRequestHandler):
             self._send(200, _FILES["/lab.css"][1], STYLE.encode())
         elif path in _FILES:
             name, kind = _FILES[path]
-            self._send(200, kind, (_STATIC / name).read_bytes())
+            text = (_STATIC / name).read_text(encoding="utf-8")
+            self._send(200, kind, (_with_foot(text) if path == "/" else text).encode())
         elif path == "/options":
             self._send(200, _JSON, json.dumps(options()).encode())
         elif path == f"/machine/{machine}.svg" and machine in MACHINES:
@@ -104,6 +119,7 @@ class Handler(BaseHTTPRequestHandler):
             "/trace": server.trace,
             "/wire": server.wire,
             "/sides": server.sides,
+            "/releases": server.releases,
         }
         answer = answers.get(self.path)
         if answer is None:

@@ -194,10 +194,10 @@ def graph_page(data: dict[str, Any], made: Made) -> str:
 <label><input type="checkbox" id="only"> only changes</label></form>
 <p id="said" role="status" class="dim"></p>
 <div class="graph">
-<section aria-label="path"><h2>Path</h2><ol id="path"></ol>
+<section aria-label="path" tabindex="0"><h2>Path</h2><ol id="path"></ol>
 <ul id="broken" aria-label="broken properties"></ul></section>
-<section aria-live="polite"><h2 id="title"></h2><table><tbody id="state"></tbody></table></section>
-<section aria-label="enabled actions"><h2>Enabled actions</h2><ol id="actions"></ol>
+<section aria-label="state" aria-live="polite" tabindex="0"><h2 id="title"></h2><table><tbody id="state"></tbody></table></section>
+<section aria-label="enabled actions" tabindex="0"><h2>Enabled actions</h2><ol id="actions"></ol>
 <p id="none" class="dim"></p></section>
 </div>
 <p class="dim"><kbd>1</kbd>…<kbd>9</kbd> take an action, <kbd>↑</kbd> <kbd>↓</kbd> choose one, <kbd>→</kbd> take it,

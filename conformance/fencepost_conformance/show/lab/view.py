@@ -38,14 +38,14 @@ def sides_view(lab: Lab) -> dict[str, Any]:
         "now": lab.now,
         "sides": [
             {
-                "protocol": side.protocol,
+                "protocol": protocol,
                 "now": lab.now,
                 "clients": [{"name": client.plan.name} for client in side.lab.clients],
                 "strips": strips(side.lab),
                 "counters": counters(side.lab),
                 "skipped": list(side.skipped),
             }
-            for side in sides(lab)
+            for protocol, side in sides(lab)
         ],
     }
 

@@ -1,11 +1,11 @@
 'use strict';
-// The page of the laboratory. A session is its start and a list of actions; the server plays the list and returns a view.
+// The page of the laboratory; beside.js has the comparison with another release. A session is its start and a list of actions; the server plays the list and returns a view.
 
 const at = id => document.getElementById(id);
 const SVG = 'http://www.w3.org/2000/svg';
 const state = {
   options: null, start: null, actions: [], view: null, chosen: null, playing: null, busy: false,
-  branches: [], machine: '', tour: null, chapter: 0,
+  branches: [], machine: '', tour: null, chapter: 0, beside: null,
 };
 
 // --- small helpers ---
@@ -73,7 +73,8 @@ async function show(start, actions) {
   try {
     const view = await ask('view', {start, actions});
     Object.assign(state, {start, actions, view});
-    history.replaceState(null, '', '#' + encoded({start, actions}));
+    forgetBeside();
+    keepLink();
     draw();
     return true;
   } catch (wrong) {
@@ -82,6 +83,11 @@ async function show(start, actions) {
   } finally {
     state.busy = false;
   }
+}
+
+function keepLink() {
+  const {start, actions} = state;
+  history.replaceState(null, '', '#' + encoded({start, actions, ...state.beside && {beside: true}}));
 }
 
 async function act(...more) {
@@ -126,6 +132,7 @@ function draw() {
   at('clock').textContent = `${clock(view.now)} s of virtual time, ${view.actions} actions; ${view.profile}`
     + (view.active ? '' : '; no coordinator') + (view.armed ? '; the next append fails' : '');
   at('back').disabled = at('restart').disabled = !state.actions.length;
+  drawMade();
   drawClients();
   drawFlying();
   at('strips').replaceChildren(strips(view));
@@ -135,6 +142,14 @@ function draw() {
   drawNumbers();
   at('actions').replaceChildren(...state.actions.map(action => element('li', words(action))));
   drawBranches();
+}
+
+// The foot says what decides the contents; this part of it changes with the session.
+function drawMade() {
+  const facts = {seed: state.start.seed, profile: state.start.profile, 'compared with': state.start.other,
+    session: `${state.actions.length} actions`};
+  for (const name of document.querySelectorAll('.made dt'))
+    if (name.textContent in facts) name.nextElementSibling.textContent = facts[name.textContent];
 }
 
 function drawClients() {
@@ -240,7 +255,7 @@ function drawRows() {
 
 function chartRow(each, lanes) {
   const button = element('button', undefined,
-    {type: 'button', className: `row ${each.kind}${each.bad ? ' bad' : ''}`});
+    {type: 'button', className: `row ${each.kind}${each.bad ? ' bad' : ''}${differenceAt(each.number) ? ' apart' : ''}`});
   button.dataset.number = each.number;
   const x = lane => `${(Math.max(0, lanes.indexOf(lane)) + .5) / lanes.length * 100}%`;
   const picture = drawn('svg', {'aria-hidden': 'true'});
@@ -318,6 +333,8 @@ function details(each) {
     list(step.fate ? `Records (${step.fate})` : 'Records', step.records);
     list('Timers', step.timers);
   }
+  const apart = differenceAt(each.number);
+  if (apart) made.push(element('h3', `Under ${state.beside.there}`), sideBySide(apart));
   for (const one of each.differences) made.push(element('p', `One of these rules differs in ${one.release}: ${one.says}`,
     {className: 'difference', title: one.switch}));
   list('Rules', each.rules.map(([rule, text]) => text ? `${rule}: ${text}` : rule));
@@ -528,6 +545,8 @@ function fillForms() {
   at('protocol').replaceChildren(...protocols.map(name =>
     element('option', label(name), {value: name})));
   at('protocol').value = 'consumer';
+  at('against').replaceChildren(...profiles.map(name => element('option', name, {value: name})));
+  at('against').value = state.start.other;
   at('tours').replaceChildren(...state.options.tours.map(tour => element('option', tour.title, {value: tour.name})));
   drawTour();
   at('timeout').replaceChildren(...timeouts.map(name => element('option', name.replace(/_/g, ' '), {value: name})));
@@ -554,9 +573,9 @@ async function begin() {
 
 async function load() {
   state.start = copied(state.options.start);
-  let actions = [];
+  let actions = [], beside = false;
   if (location.hash.length > 1) {
-    try { ({start: state.start, actions} = decoded(location.hash.slice(1))); }
+    try { ({start: state.start, actions, beside} = decoded(location.hash.slice(1))); }
     catch { say('the address contains no session; this is a new one', true); }
   }
   if (!await show(state.start, actions)) {
@@ -566,6 +585,7 @@ async function load() {
     say(reason, true);
   }
   fillForms();
+  if (beside) await compareReleases();
 }
 addEventListener('hashchange', () => { pause(); load(); });
 begin();
