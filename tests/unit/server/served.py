@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -38,8 +38,8 @@ async def running(
         await task
 
 
-def play(session: Coroutine[Any, Any, None]) -> None:
-    """Run the test; close the clients that it leaves open."""
+def play(session: Coroutine[Any, Any, None], loop: Callable[[], asyncio.AbstractEventLoop] | None = None) -> None:
+    """Run the test; close the clients that it leaves open. ``loop`` makes another event loop."""
 
     async def closing() -> None:
         try:
@@ -50,7 +50,8 @@ def play(session: Coroutine[Any, Any, None]) -> None:
             await asyncio.gather(*[each.writer.wait_closed() for each in _OPEN], return_exceptions=True)
             _OPEN.clear()
 
-    asyncio.run(closing())
+    with asyncio.Runner(loop_factory=loop) as runner:
+        runner.run(closing())
 
 
 class Client:

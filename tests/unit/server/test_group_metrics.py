@@ -12,6 +12,7 @@ from fencepost import Settings
 from fencepost_server.observe.groups import OTHERS, GroupCounts
 from fencepost_server.run import Ready
 
+from .idle_clock import IdleClock
 from .served import LOOPBACK, Client, play, running
 from .test_limits_and_rights import http
 from .test_rebalance_page import ENOUGH, LONG, QUICK, SHORT, Consumers, Group, newest, shown
@@ -73,7 +74,7 @@ def test_rebalances_evictions_time_and_members_are_counted() -> None:
             assert before["fencepost_group_rebalance_seconds_total"]['group="g"'] <= seconds
             assert other != leader
 
-    play(session())
+    play(session(), IdleClock)
 
 
 def test_members_that_do_not_rejoin_in_time_are_evictions() -> None:
@@ -85,7 +86,7 @@ def test_members_that_do_not_rejoin_in_time_are_evictions() -> None:
             await group.joined(other)
             assert (await metrics(ready))["fencepost_group_evictions_total"]['group="g"'] == 1
 
-    play(session())
+    play(session(), IdleClock)
 
 
 def test_commits_and_lag_are_counted_by_partition() -> None:
@@ -103,7 +104,7 @@ def test_commits_and_lag_are_counted_by_partition() -> None:
             }  # fmt: skip
             assert found["fencepost_group_lag"] == {'group="beyond"': 0, 'group="plain"': 11, f'group="{OTHERS}"': 0}
 
-    play(session())
+    play(session(), IdleClock)
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -127,7 +128,7 @@ def test_commits_of_a_transaction_count_when_it_commits(*, committed: bool) -> N
                     break
             assert found.get('group="g"', 0) == committed
 
-    play(session())
+    play(session(), IdleClock)
 
 
 def test_groups_above_the_limit_are_summed() -> None:
@@ -149,7 +150,7 @@ def test_groups_above_the_limit_are_summed() -> None:
             rebalances = found["fencepost_group_rebalances_total"]
             assert rebalances == {f'group="{OTHERS}",cause="member joined"': 1}
 
-    play(session())
+    play(session(), IdleClock)
 
 
 def test_no_counter_decreases_when_groups_come_and_go() -> None:
@@ -203,4 +204,4 @@ def test_dashboard_uses_metrics_that_exist_and_all_of_groups() -> None:
             assert used() <= exist
             assert {each for each in exist if each.startswith("fencepost_group")} <= used()
 
-    play(session())
+    play(session(), IdleClock)

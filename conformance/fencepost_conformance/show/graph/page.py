@@ -196,7 +196,8 @@ def graph_page(data: dict[str, Any], made: Made) -> str:
 <div class="graph">
 <section aria-label="path" tabindex="0"><h2>Path</h2><ol id="path"></ol>
 <ul id="broken" aria-label="broken properties"></ul></section>
-<section aria-label="state" aria-live="polite" tabindex="0"><h2 id="title"></h2><table><tbody id="state"></tbody></table></section>
+<section aria-label="state" aria-live="polite" tabindex="0"><h2 id="title"></h2>
+<table><tbody id="state"></tbody></table></section>
 <section aria-label="enabled actions" tabindex="0"><h2>Enabled actions</h2><ol id="actions"></ol>
 <p id="none" class="dim"></p></section>
 </div>
