@@ -109,6 +109,8 @@ def _is_served(state: CoordinatorState) -> CheckFailed | None:
     return None if error is None else CheckFailed(error)
 
 
+#: The characters that Java's ``trim`` removes.
+_TRIMMED = "".join(map(chr, range(ord(" ") + 1)))
 #: From this version on the client generates the member id (G-WIRE-40).
 MEMBER_ID_GIVEN_SINCE = 1
 
@@ -156,4 +158,4 @@ def _incomplete(body: ConsumerGroupHeartbeatRequest) -> bool:
 
 def _blank(text: str) -> bool:
     """As with Java's ``trim``: characters up to the space are removed."""
-    return all(character <= " " for character in text)
+    return not text or (text[0] <= " " and not text.strip(_TRIMMED))
