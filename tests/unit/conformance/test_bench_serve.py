@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.run.bench import golang, serve, served
+from fencepost_conformance.run.bench.parts import Parts
+from fencepost_conformance.run.bench.start import Start, Starts
+
+START = Start(0.2, 0.1, 0.4, 0.3)
+
+
+def raising(error: Exception) -> Callable[[], NoReturn]:
+    def act() -> NoReturn:
+        raise error
+
+    return act
 
 
 def line(test: str, **told: Any) -> dict[str, Any]:
@@ -30,15 +42,22 @@ def test_each_case_of_a_server_is_put_beside_the_same_of_the_others(monkeypatch:
         ],
         "kfake": [line("hb-classic", ops_per_s=40_000)],
     }
-    monkeypatch.setattr(serve, "TESTS", ("all",))
-    monkeypatch.setattr(serve, "run", lambda generator, server, words: told[server.name])
-    found = {name: serve.measured(Path("generator"), served.Server(name, "", 1, 0.0)) for name in told}
-    rows = {(row.name, row.versus): (row.ratio, row.aim) for row in serve._rows(found)}
+    loads = (serve.Load("all", "", 60),)
+    monkeypatch.setattr(serve, "run", lambda generator, server, load: told[server.name])
+    found = {
+        name: serve.measured(Parts("serve", 60), Path("generator"), served.Server(name, "", 1, 0.0), loads)
+        for name in told
+    }
+    rows = {
+        (row.name, row.versus): (row.ratio, row.aim)
+        for row in serve.rows_of(found.pop("fencepost"), found, "fencepost")
+    }
     assert rows == {
         ("serve: heartbeats, classic, 4 connections", "Kafka"): (0.25, ""),
         ("serve: heartbeats, classic, 4 connections, a core", "Kafka"): (pytest.approx(1 / 3), serve.THIRD),
         ("serve: heartbeats, classic, 4 connections", "kfake"): (0.125, ""),
         ("serve: classic join, 10 members", "Kafka"): (0.75, serve.NO_LONGER),
+        ("serve: KIP-848 join, 10 members", ""): (None, serve.NO_LONGER),
         ("serve: KIP-848 join, 100 members", "Kafka"): (1.5, serve.NO_LONGER),
         ("serve: KIP-848 join, 100 members, processor time", "Kafka"): (4.0, ""),
     }
@@ -47,12 +66,23 @@ def test_each_case_of_a_server_is_put_beside_the_same_of_the_others(monkeypatch:
 def test_the_median_of_several_rounds_is_reported() -> None:
     rounds = [{"a": {"test": "hb", "ops_per_s": rate}} for rate in (5.0, 90.0, 7.0)]
     assert serve.medians(rounds) == {"a": {"test": "hb", "ops_per_s": 7.0}}
+    assert serve.medians([{}, *rounds[:1]]) == rounds[0]  # one round was late
+
+
+def test_commits_with_several_requests_in_flight_are_a_case_of_their_own() -> None:
+    one, sixteen = (serve.case(line("commit", partitions=1, depth=depth)) for depth in (1, 16))
+    assert one == "commits of 1, 4 connections"
+    assert sixteen == "commits of 1, 4 connections, 16 in flight on each"
 
 
 def test_without_go_the_bench_names_the_need(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(golang.shutil, "which", lambda name: None)
-    with pytest.raises(CannotRun, match="Go is not installed"):
-        serve.serve()
+    monkeypatch.setattr(serve, "kafka", raising(CannotRun("Java is not installed")))
+    monkeypatch.setattr(serve, "starts", lambda rounds: Starts(START, START, None, "kfake: Go is not installed"))
+    found = serve.serve()
+    assert found.skipped["serve: Kafka 4.4.0: start"] == "Java is not installed"
+    assert "Go is not installed" in found.skipped["serve: build of the load generator and of kfake"]
+    assert {row.name.split(":")[0] for row in found.rows} == {"start"}  # the port is measured anyway
 
 
 @pytest.mark.clients
@@ -65,7 +95,8 @@ def test_the_generator_finds_nothing_wrong_with_the_answers(tmp_path: Path) -> N
         generator = golang.program("coordload")
     except CannotRun as reason:
         pytest.skip(str(reason))
-    words = "-tests hb-classic,hb-consumer,commit,rebalance,reconcile -hb-sizes 10 -sizes 10,100 -reps 3 -dur 500ms"
+    tests = "hb-classic,hb-consumer,commit,rebalance,reconcile"
+    words = f"-tests {tests} -hb-sizes 10 -sizes 10,100 -reps 3 -dur 500ms"
     with served.fencepost(tmp_path / "data") as server:
-        lines = serve.run(generator, server, words)
+        lines = serve.run(generator, server, serve.Load("all", words, 60))
     assert {each["test"] for each in lines} == {"hb-classic", "hb-consumer", "commit", "rebalance", "reconcile"}

@@ -9,6 +9,7 @@ import pytest
 
 from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.run.bench import start
+from fencepost_conformance.run.bench.served import Server
 from fencepost_conformance.run.bench.start import Start
 
 #: Opens its port, and answers with a length and the correlation id.
@@ -34,6 +35,19 @@ def test_each_figure_is_beside_the_same_of_the_other() -> None:
     ]
     alone = [*start.rows("ours", Start(0.2, 0.1, 0.4, 0.3), "kfake: Go is not installed", None)]
     assert {(row.versus, row.versus_value, row.ratio) for row in alone} == {("kfake: Go is not installed", None, None)}
+
+
+def test_both_starts_are_beside_kfake_and_kafka() -> None:
+    found = start.Starts(Start(0.2, 0.1, 0.4, 0.3), Start(0.3, 0.2, 0.6, 0.5), Start(0.1, 0.1, 0.1, 0.1), "")
+    rows = [*start.beside(found, Server("Kafka 4.4.0", "", 1, 4.0, 10.0))]
+    ratios = {(row.name, row.what, row.versus): row.ratio for row in rows}
+    answer = "start: until the first answer"
+    assert ratios[answer, "fencepost", "Kafka 4.4.0"] == pytest.approx(0.1)
+    assert ratios[f"{answer}, processor time", "fencepost with a folder", "Kafka 4.4.0"] == pytest.approx(0.05)
+    assert ratios["start: until the port is open", "fencepost with a folder", "kfake"] == pytest.approx(3)
+    assert len(ratios) == len(rows) == 12
+    alone = [*start.beside(found, None, "Kafka: Java is not installed")]
+    assert {row.ratio for row in alone if row.versus == "Kafka: Java is not installed"} == {None}
 
 
 def test_a_start_is_timed_until_the_port_is_open_and_until_it_answers() -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import resource
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,14 @@ class Row:
     aim: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The rows of a benchmark, and the parts that it left out, each with the reason."""
+
+    rows: Sequence[Row]
+    skipped: dict[str, str]
+
+
 #: Does its work once and returns the amount, in the row's unit without "a second".
 Work = Callable[[], int]
 #: Returns the time, in seconds.
@@ -41,6 +51,16 @@ def processor_seconds() -> float:
     """Return the processor time of this process, and of its child processes that have ended."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def processor_seconds_of(pid: int) -> float:
+    """Return the processor time of all running threads of a process. Linux counts it in nanoseconds here, elsewhere in
+    hundredths of a second."""
+    taken = 0
+    for each in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
+            taken += int(each.read_text().split()[0])
+    return taken / 1e9
 
 
 def rate(work: Work, clock: Clock = time.perf_counter) -> float:

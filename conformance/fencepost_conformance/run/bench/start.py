@@ -15,22 +15,28 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
 
 from ...common.errors import BrokerFault, CannotRun
-from ...targets.broker import Broker
-from ...targets.jvm.releases import NEWEST
 from .golang import program
-from .measure import Row
+from .measure import Row, processor_seconds_of
+from .served import Server, kafka
 
 _ROUNDS: Final = 5
 _PATIENCE_S: Final = 60.0
 _LOOPBACK: Final = "127.0.0.1"
 #: ApiVersions v0 without a client id
 _ASKED: Final = struct.pack(">ihhih", 10, 18, 0, 1, -1)
+#: the figures of a start, in words; Kafka only has the last two
+_FIGURES: Final = (
+    ("open_s", "until the port is open"),
+    ("open_cpu_s", "until the port is open, processor time"),
+    ("answer_s", "until the first answer"),
+    ("answer_cpu_s", "until the first answer, processor time"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +60,28 @@ class Start:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """The starts of ``fencepost serve`` in memory and with a ``folder``, and of ``kfake``; without that, the reason."""
+
+    memory: Start
+    folder: Start
+    kfake: Start | None
+    lacking: str
+
+
 def start() -> list[Row]:
     """Measure starts. Without Go the rows have no kfake beside them, without Java no Kafka, with a note."""
+    found = starts(_ROUNDS)
+    try:
+        with kafka() as theirs:
+            return [*beside(found, theirs)]
+    except (CannotRun, BrokerFault) as reason:
+        return [*beside(found, None, f"Kafka: {str(reason).splitlines()[0]}")]
+
+
+def starts(rounds: int) -> Starts:
+    """Time so many starts of each server, in turn. Raises ``CannotRun`` if one does not start."""
     with tempfile.TemporaryDirectory(prefix="fencepost-bench-") as scratch:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = str(Path(scratch, "bytecode"))
@@ -65,30 +91,33 @@ def start() -> list[Row]:
         except CannotRun as reason:
             kfake, lacking = [], f"kfake: {reason}"
         measured(fencepost(None), environment)  # writes the bytecode
-        for number in range(_ROUNDS):
+        for number in range(rounds):
             memory.append(measured(fencepost(None), environment))
             folder.append(measured(fencepost(Path(scratch, str(number))), environment))
             if kfake:
                 others.append(measured([*kfake, "{port}"], environment))
-    least = Start.least(memory)
-    return [
-        *rows("fencepost", least, "kfake" if others else lacking, Start.least(others) if others else None),
-        *rows("fencepost with a folder", Start.least(folder), "fencepost", least),
-        _beside_kafka(least),
-    ]
+    return Starts(Start.least(memory), Start.least(folder), Start.least(others) if others else None, lacking)
+
+
+def beside(found: Starts, theirs: Server | None, lacking: str = "Kafka was not measured") -> Iterator[Row]:
+    """Yield the rows of both starts beside kfake and Kafka. Kafka is asked ten times a second whether it answers."""
+    for name, ours in (("fencepost", found.memory), ("fencepost with a folder", found.folder)):
+        yield from rows(name, ours, found.lacking or "kfake", found.kfake)
+        for field, what in _FIGURES[2:]:
+            value = getattr(ours, field) * 1000
+            if theirs is None:
+                yield Row(f"start: {what}", name, value, "ms", lacking)
+                continue
+            other = (theirs.ready_s if field == "answer_s" else theirs.ready_cpu_s) * 1000
+            yield Row(f"start: {what}", name, value, "ms", theirs.name, other, value / other)
 
 
 def rows(name: str, ours: Start, other: str, theirs: Start | None) -> Iterator[Row]:
     """Yield a row for each figure of a start, beside that of another server, if there is one."""
-    for field, what in (
-        ("open_s", "until the port is open"),
-        ("open_cpu_s", "until the port is open, processor time"),
-        ("answer_s", "until the first answer"),
-        ("answer_cpu_s", "until the first answer, processor time"),
-    ):
+    for field, what in _FIGURES:
         value = getattr(ours, field) * 1000
-        beside = None if theirs is None else getattr(theirs, field) * 1000
-        yield Row(f"start: {what}", name, value, "ms", other, beside, value / beside if beside else None)
+        its = None if theirs is None else getattr(theirs, field) * 1000
+        yield Row(f"start: {what}", name, value, "ms", other, its, value / its if its else None)
 
 
 def fencepost(data: Path | None) -> list[str]:
@@ -111,7 +140,7 @@ def measured(command: Sequence[str], environment: Mapping[str, str]) -> Start:
                 if process.poll() is not None or time.perf_counter() - began > _PATIENCE_S:
                     raise CannotRun(f"{Path(command[0]).name} did not open its port") from None
                 time.sleep(0.001)
-        opened, opened_cpu = time.perf_counter() - began, _processor_seconds(process.pid)
+        opened, opened_cpu = time.perf_counter() - began, processor_seconds_of(process.pid)
         try:
             with connection, connection.makefile("rb") as answers:
                 connection.sendall(_ASKED)
@@ -120,7 +149,7 @@ def measured(command: Sequence[str], environment: Mapping[str, str]) -> Start:
             answered = False
         if not answered:
             raise CannotRun(f"{Path(command[0]).name} does not answer")
-        return Start(opened, opened_cpu, time.perf_counter() - began, _processor_seconds(process.pid))
+        return Start(opened, opened_cpu, time.perf_counter() - began, processor_seconds_of(process.pid))
 
 
 @contextmanager
@@ -131,25 +160,3 @@ def _process(words: Sequence[str], environment: Mapping[str, str]) -> Iterator[s
     finally:
         process.kill()
         process.wait()
-
-
-def _processor_seconds(pid: int) -> float:
-    """Return the processor time of all threads of a process. Linux counts it in nanoseconds here, elsewhere in
-    hundredths of a second."""
-    taken = 0
-    for each in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        with suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
-            taken += int(each.read_text().split()[0])
-    return taken / 1e9
-
-
-def _beside_kafka(ours: Start) -> Row:
-    """Kafka starts on a formatted store; the test asks the broker ten times a second whether it answers."""
-    what = "start: until the first answer"
-    try:
-        with Broker(NEWEST, timed=True) as broker:
-            took = broker.ready_s
-    except (CannotRun, BrokerFault) as reason:
-        return Row(what, "fencepost", ours.answer_s * 1000, "ms", f"Kafka: {str(reason).splitlines()[0]}")
-    value = ours.answer_s * 1000
-    return Row(what, "fencepost", value, "ms", f"Kafka {NEWEST}", took * 1000, value / (took * 1000))

@@ -13,7 +13,7 @@ from ...common.errors import CannotRun
 from ...common.nearest import unknown
 from ...show.console import Result, finish, progress
 from ...show.listing import Listing
-from ..bench.measure import Row
+from ..bench.measure import Measured, Row
 
 #: Each is a function of that name in a module of that name.
 BENCHES = (
@@ -55,7 +55,9 @@ def bench(
         for name in chosen:
             meter.update(description=f"measuring {name}")
             try:
-                rows += getattr(importlib.import_module(f"fencepost_conformance.run.bench.{name}"), name)()
+                found = getattr(importlib.import_module(f"fencepost_conformance.run.bench.{name}"), name)()
+                rows += found.rows if isinstance(found, Measured) else found
+                skipped |= found.skipped if isinstance(found, Measured) else {}
             except CannotRun as reason:
                 skipped[name] = str(reason)
             except ModuleNotFoundError as missing:
