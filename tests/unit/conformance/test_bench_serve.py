@@ -69,7 +69,7 @@ def test_the_median_of_several_rounds_is_reported() -> None:
     assert serve.medians([{}, *rounds[:1]]) == rounds[0]  # one round was late
 
 
-def test_commits_with_several_requests_in_flight_are_a_case_of_their_own() -> None:
+def test_commits_with_several_requests_in_flight_are_a_separate_case() -> None:
     one, sixteen = (serve.case(line("commit", partitions=1, depth=depth)) for depth in (1, 16))
     assert one == "commits of 1, 4 connections"
     assert sixteen == "commits of 1, 4 connections, 16 in flight on each"

@@ -2,8 +2,8 @@
 
 A generator in Go (``go/coordload``) sends heartbeats and commits without a pause, lets groups of 10 to 1,000 members
 rebalance, and checks every answer. It shares the server's cores, so rates are a lower bound. Beside them is the rate of
-one core, computed from the processor time of the server itself. Each run of the generator is a part of its own
-(``parts``): it ends within its limit, or is skipped.
+one core, computed from the processor time of the server itself. Each run of the generator is a separate
+part (``parts``): it ends within its limit, or is skipped.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ Figures = dict[str, dict[str, Any]]
 
 
 def serve() -> Measured:
-    """Measure the servers. What cannot run is skipped: everything under load without Go, Kafka without Java or its
+    """Measure the servers. Parts that cannot run are skipped: all loads without Go, Kafka without Java or its
     jars, the compiled server where it has not been compiled from these sources."""
     parts = Parts("serve", TOTAL_S)
     generator = parts.run("build of the load generator and of kfake", _BUILD_S, _built)
