@@ -133,8 +133,8 @@ def main(arguments: list[str] | None = None) -> None:
     except CannotRun as reason:
         _cannot(name, str(reason), as_json=as_json)
     except usage_error as reason:
-        told = getattr(reason, "format_message", reason.__str__)().rstrip(".")
-        _cannot(name, f"{told}; fencepost {name} --help shows its options", as_json=as_json)
+        message = getattr(reason, "format_message", reason.__str__)().rstrip(".")
+        _cannot(name, f"{message}; fencepost {name} --help shows its options", as_json=as_json)
     except Exception as raised:  # an error of the suite: there is no result
         if isinstance(raised, ModuleNotFoundError) and (install := lacks(name, raised)):
             _cannot(name, install, as_json=as_json)

@@ -147,7 +147,7 @@ async def compare_recorded(kind: Kind, drawn: Part, theirs: Sequence[Sequence[An
     found = run.Compared()
     found.add_all(drawn.scripts, theirs, ours)
     for each in found.unshrunk():
-        live.tell(each, kind, drawn)
+        live.print_difference(each, kind, drawn)
     compared.take(found)
 
 

@@ -67,18 +67,18 @@ def ours(settings: Settings, member: MemberSettings) -> dict[str, dict[str, str]
     }
 
 
-def of_kafka(told: Defaults) -> dict[str, dict[str, str]]:
+def of_kafka(defaults: Defaults) -> dict[str, dict[str, str]]:
     """Return the defaults of a release by the core's names, without those that the release lacks."""
     return {
         "broker": {
-            name: text_of(name, value_of(kafka, told.broker[kafka]))
+            name: text_of(name, value_of(kafka, defaults.broker[kafka]))
             for name, kafka in BROKER_NAMES.items()
-            if kafka in told.broker
+            if kafka in defaults.broker
         },
-        "consumer": {name: told.consumer[kafka] for name, kafka in CONSUMER_NAMES.items()}
-        | {"assignors": told.consumer["partition.assignment.strategy"]},
+        "consumer": {name: defaults.consumer[kafka] for name, kafka in CONSUMER_NAMES.items()}
+        | {"assignors": defaults.consumer["partition.assignment.strategy"]},
         "constant": {
-            name: next(told.constant[field] for field in fields if field in told.constant)
+            name: next(defaults.constant[field] for field in fields if field in defaults.constant)
             for name, fields in CONSTANT_NAMES.items()
         },
     }
@@ -97,10 +97,10 @@ def written(kafka: KafkaAssignors, seed: str = "values", count: int = VECTORS) -
     rows = [(_subscription(draw), draw.randint(0, 4)) for _ in range(count)]
     shares = [(Assignment(each.owned_partitions, each.user_data), version) for each, version in rows]
     asked = [client.write_subscription(*row) for row in rows] + [client.write_assignment(*row) for row in shares]
-    told: list[tuple[Subscription | Assignment, int]] = [*rows, *shares]
+    cases: list[tuple[Subscription | Assignment, int]] = [*rows, *shares]
     return [
         {"version": version, **_as_json(value), "bytes": client.written(answer).hex()}
-        for (value, version), answer in zip(told, kafka.ask(asked), strict=True)
+        for (value, version), answer in zip(cases, kafka.ask(asked), strict=True)
     ]
 
 
@@ -126,14 +126,14 @@ def meant(row: dict[str, Any]) -> Subscription | Assignment:
     return Subscription(tuple(row["topics"]), user_data, pairs, row["generation"], row["rack"])
 
 
-def _as_json(told: Subscription | Assignment) -> dict[str, Any]:
-    partitions = told.owned_partitions if isinstance(told, Subscription) else told.partitions
+def _as_json(value: Subscription | Assignment) -> dict[str, Any]:
+    partitions = value.owned_partitions if isinstance(value, Subscription) else value.partitions
     row: dict[str, Any] = {
         "partitions": [list(pair) for pair in partitions],
-        "user_data": None if told.user_data is None else told.user_data.hex(),
+        "user_data": None if value.user_data is None else value.user_data.hex(),
     }
-    if isinstance(told, Subscription):
-        row |= {"topics": list(told.topics), "generation": told.generation_id, "rack": told.rack_id}
+    if isinstance(value, Subscription):
+        row |= {"topics": list(value.topics), "generation": value.generation_id, "rack": value.rack_id}
     return row
 
 
@@ -219,13 +219,13 @@ def kept(root: Path) -> dict[str, Any]:
 def main(words: Sequence[str]) -> None:
     root = repository.root()
     try:
-        told = evidence(words or RELEASES)
+        document = evidence(words or RELEASES)
     except CannotRun as reason:
         raise SystemExit(f"values: {reason}") from None
     folder = evidence_folder(root)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / FILE).write_text(json.dumps(told, indent=0, ensure_ascii=True) + "\n", encoding="utf-8")
-    print(f"wrote {FILE}: defaults of {', '.join(told['defaults'])}, {2 * 2 * VECTORS} embedded values")
+    (folder / FILE).write_text(json.dumps(document, indent=0, ensure_ascii=True) + "\n", encoding="utf-8")
+    print(f"wrote {FILE}: defaults of {', '.join(document['defaults'])}, {2 * 2 * VECTORS} embedded values")
 
 
 if __name__ == "__main__":

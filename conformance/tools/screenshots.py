@@ -28,7 +28,7 @@ from fencepost_conformance.generate.generator import generate
 from fencepost_conformance.generate.lab import Start
 from fencepost_conformance.generate.lab.tours import TOURS
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.judge.history.tell import tell
+from fencepost_conformance.judge.history.one_pass import history_of
 from fencepost_conformance.run.lab.server import LabServer
 from fencepost_conformance.show.history.page import history_page
 from fencepost_conformance.traces.offsets_log.rows import LogRow
@@ -100,7 +100,7 @@ def _history() -> str:
         LogRow(0, place, _BEGIN_MS + at_ms, *codec.encode(each), each.producer, False)
         for place, (at_ms, each) in enumerate(written)
     ]
-    found = tell(rows, max(tell(rows, keep_events=True).groups, key=lambda each: len(each.strips)).group)
+    found = history_of(rows, max(history_of(rows, keep_events=True).groups, key=lambda each: len(each.strips)).group)
     return history_page(found, found.groups[0], (), made_now("fencepost history … --html …"))
 
 

@@ -51,8 +51,8 @@ def write() -> int:
     if total:
         return total
     kept.write(rows)
-    told = {"kafka": list(rows), "records each way": BATCH, "rules": dict(sorted(rules.items()))}
-    (evidence_folder(root()) / EVIDENCE).write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    document = {"kafka": list(rows), "records each way": BATCH, "rules": dict(sorted(rules.items()))}
+    (evidence_folder(root()) / EVIDENCE).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     print(f"wrote {kept.FILE.name}: {sum(len(each.records) for each in rows.values())} records of {', '.join(rows)}")
     return 0
 

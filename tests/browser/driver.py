@@ -73,8 +73,8 @@ class Browser:
 
     def console(self) -> list[str]:
         """Return what the console shows since the last call."""
-        told = self.ask("POST", f"{self.session}/se/log", {"type": "browser"})
-        return [each["message"] for each in told]
+        logged = self.ask("POST", f"{self.session}/se/log", {"type": "browser"})
+        return [each["message"] for each in logged]
 
     def wait(self, condition: str) -> None:
         """Wait until a condition, a JavaScript expression, is true. Raises ``AssertionError`` after a few seconds."""
@@ -93,8 +93,8 @@ class Browser:
         run = "axe.run({resultTypes: ['violations']}).then(found => { window.found = found.violations; })"
         self.script(f"window.found = null; {run}")
         self.wait("window.found")
-        told = "found.flatMap(each => each.nodes.map(node => [each.id, node.html.slice(0, 120)]))"
-        problems: list[list[str]] = self.script(f"return {told}")
+        script = "found.flatMap(each => each.nodes.map(node => [each.id, node.html.slice(0, 120)]))"
+        problems: list[list[str]] = self.script(f"return {script}")
         return problems
 
 

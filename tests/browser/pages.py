@@ -20,7 +20,7 @@ from fencepost_conformance.judge.cases.case import CASES
 from fencepost_conformance.judge.cases.catalogue import chosen as broker_cases
 from fencepost_conformance.judge.cases.play import Ending, Played
 from fencepost_conformance.judge.client_cases.catalogue import chosen as client_cases
-from fencepost_conformance.judge.history.tell import tell
+from fencepost_conformance.judge.history.one_pass import history_of
 from fencepost_conformance.run.commands.conform_cases import result_of
 from fencepost_conformance.run.matrix.results import Row
 from fencepost_conformance.run.matrix.subjects import Subject
@@ -95,12 +95,12 @@ def counter_example(folder: Path) -> Path:
 
 def history(folder: Path) -> Path:
     rows = _log(5)
-    found = tell(rows, next(each.group for each in tell(rows, keep_events=True).groups if each.strips))
+    found = history_of(rows, next(each.group for each in history_of(rows, keep_events=True).groups if each.strips))
     return _write(folder, history_page(found, found.groups[0], ["a line about a record"], MADE))
 
 
 def histories(folder: Path) -> Path:
-    return _write(folder, history_page(tell(_log(5)), None, [], MADE))
+    return _write(folder, history_page(history_of(_log(5)), None, [], MADE))
 
 
 def _log(seed: int) -> Sequence[LogRow]:

@@ -46,8 +46,8 @@ def test_a_page_is_readable_on_a_desktop_and_on_a_phone(name: str, tmp_path: Pat
         assert browser.script("return document.documentElement.scrollWidth") <= width
         assert browser.problems() == [], scheme
     assert len(grounds) == 2
-    told = browser.script("return document.querySelector('footer.made').innerText")
-    assert {"made by", "date", "command"} <= {*told.split("\n")}
+    footer = browser.script("return document.querySelector('footer.made').innerText")
+    assert {"made by", "date", "command"} <= {*footer.split("\n")}
 
 
 def test_the_controls_of_a_chart(tmp_path: Path, browser: Browser) -> None:

@@ -261,28 +261,30 @@ class Consumer:
         self.beat_at = time.monotonic()
         self.member_id = self.member_id or str(uuid4())
         joins = epoch is None and (self.generation <= 0 or not self.joined)
-        told: dict[str, Any] = {"group_id": self.options.group, "member_id": self.member_id}
-        told |= {"instance_id": self.options.instance_id, "topic_partitions": None, "subscribed_topic_names": None}
-        told["member_epoch"] = (
+        values: dict[str, Any] = {"group_id": self.options.group, "member_id": self.member_id}
+        values |= {"instance_id": self.options.instance_id, "topic_partitions": None, "subscribed_topic_names": None}
+        values["member_epoch"] = (
             (0 if self.fault != "keeps-epoch" else max(self.generation, 0)) if epoch is None else epoch
         )
         if joins:
-            told |= {"rebalance_timeout": 10_000, "subscribed_topic_names": list(self.options.topic)}
-            told["topic_partitions"] = self.rows(self.gave_up if self.fault == "claims-old" else set())
+            values |= {"rebalance_timeout": 10_000, "subscribed_topic_names": list(self.options.topic)}
+            values["topic_partitions"] = self.rows(self.gave_up if self.fault == "claims-old" else set())
         else:
-            told["rebalance_timeout"] = -1
+            values["rebalance_timeout"] = -1
             if epoch is None:
-                told["member_epoch"] = self.generation
+                values["member_epoch"] = self.generation
             if owned is not None:
-                told["topic_partitions"] = self.rows(owned | (self.gave_up if self.fault == "claims-old" else set()))
-        if self.fault == "claims-all" and told["topic_partitions"] is not None and not joins:
-            told["topic_partitions"] = self.rows({(topic, index) for topic in self.options.topic for index in range(4)})
+                values["topic_partitions"] = self.rows(owned | (self.gave_up if self.fault == "claims-old" else set()))
+        if self.fault == "claims-all" and values["topic_partitions"] is not None and not joins:
+            values["topic_partitions"] = self.rows(
+                {(topic, index) for topic in self.options.topic for index in range(4)}
+            )
         if self.fault == "overlaps-heartbeats" and not joins and self.coordinator is not None:
-            asking = asyncio.ensure_future(self.overlapping(told))
+            asking = asyncio.ensure_future(self.overlapping(values))
             await asyncio.sleep(0.02)
             answer = await asking
         else:
-            answer = await self.ask("consumer_group_heartbeat", 1, **told)
+            answer = await self.ask("consumer_group_heartbeat", 1, **values)
         if epoch is not None or self.removed:
             return
         code = answer.error_code.name
@@ -297,14 +299,14 @@ class Consumer:
         if answer.assignment is not None:
             await self.reconcile(await self.named(answer.assignment.topic_partitions))
 
-    async def overlapping(self, told: dict[str, Any]) -> Any:
+    async def overlapping(self, values: dict[str, Any]) -> Any:
         """Send the same heartbeat twice without waiting, on a connection whose answers are read later."""
         from fencepost.wire.fill import fill  # noqa: PLC0415
         from fencepost.wire.frames import API_KEYS, RequestHeader, framed, request_schema, write_request  # noqa: PLC0415
 
         assert self.coordinator is not None
         _, writer = self.coordinator.streams
-        request = fill(request_schema("consumer_group_heartbeat", 1), told)
+        request = fill(request_schema("consumer_group_heartbeat", 1), values)
         for number in (900, 901):
             header = RequestHeader(API_KEYS["consumer_group_heartbeat"], 1, number, "scripted")
             writer.write(framed(write_request(header, request)))

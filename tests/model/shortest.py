@@ -97,7 +97,7 @@ class Play(NamedTuple):
     """A run so far.
 
     - ``answers``: the answers to the last move, by request.
-    - ``told``: the requests that have been answered so far.
+    - ``answered``: the requests that have been answered so far.
     - ``ends``: the replicated length of the log after each replication.
     """
 
@@ -111,7 +111,7 @@ class Play(NamedTuple):
     ends: tuple[int, ...] = (0,)
     drawn: int = 0
     asked: int = 0
-    told: frozenset[int] = frozenset()
+    answered: frozenset[int] = frozenset()
 
     @property
     def open(self) -> bool:
@@ -251,7 +251,7 @@ class Search:
             events=(*play.events, event),
             armed=tuple(sorted(armed.items(), key=lambda row: (row[1], row[0].kind.value, row[0].member_id))),
             answers=answers,
-            told=play.told | {reply.request_id for reply in step.outcome.replies},
+            answered=play.answered | {reply.request_id for reply in step.outcome.replies},
             log=(*play.log, *step.outcome.records),
             drawn=play.drawn + _member_of(step.state, new_id),
         )

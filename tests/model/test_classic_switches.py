@@ -32,7 +32,7 @@ from fencepost_model.classic import (
 )
 from fencepost_model.machines import COMPLETING, EMPTY, PREPARING, STABLE
 
-BOTH = pytest.mark.parametrize("faulty", [False, True], ids=["mended", "kafka"])
+BOTH = pytest.mark.parametrize("faulty", [False, True], ids=["fixed", "kafka"])
 
 
 def profile(faulty: bool, switch: str) -> Profile:

@@ -272,7 +272,7 @@ def test_a_rejected_observation_names_the_answers_that_would_pass() -> None:
     assert follower.feed(beat, Observation(replies=(Reply(1, HeartbeatResponse(ErrorCode.UNKNOWN_MEMBER_ID)),))).ok
 
 
-@pytest.mark.parametrize("faulty", [False, True], ids=["mended", "kafka"])
+@pytest.mark.parametrize("faulty", [False, True], ids=["fixed", "kafka"])
 def test_a_deletion_that_failed_lists_the_group_twice(faulty: bool) -> None:
     """Kafka lists the group twice until the high watermark moves (C-ADM-05)."""
     model = CoordinatorModel(Settings(), replace(INTENDED, fault_failed_deletion_lists_twice=faulty))

@@ -139,7 +139,7 @@ FAULTS = (
 _ONE_EACH: Final = (Topic("t", b"1" * 16, 1), Topic("u", b"2" * 16, 1))
 _BOTH: Final = ("t", "u")
 
-#: Differences of 4.4 from 4.3 that a property can tell.
+#: Differences of 4.4 from 4.3 that a property can show.
 CHANGES = (
     Fault(  # V-120, M-VAL-28
         "old_full_group_refuses_statics",

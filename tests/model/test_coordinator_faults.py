@@ -130,7 +130,7 @@ def no_answer_is_unknown_server_error(search: Search, play: Play) -> bool:
     return all(getattr(body, "error_code", None) is not ErrorCode.UNKNOWN_SERVER_ERROR for _, body in play.answers)
 
 
-def who_joins_is_told_what_is_wrong(search: Search, play: Play) -> bool:
+def joining_member_learns_its_error(search: Search, play: Play) -> bool:
     """No JoinGroup is answered UNKNOWN_SERVER_ERROR, which tells its sender nothing (X-JOIN-09, X-DOWN-20)."""
     answer = play.answer()
     return not isinstance(answer, JoinGroupResponse) or answer.error_code is not ErrorCode.UNKNOWN_SERVER_ERROR
@@ -163,7 +163,7 @@ def a_member_is_asked_to_rejoin(search: Search, play: Play) -> bool:
         return True
     if any(member.classic is None for member in group.members):
         return True
-    told = [
+    open_requests = [
         search.take(
             play,
             Ask(
@@ -176,7 +176,8 @@ def a_member_is_asked_to_rejoin(search: Search, play: Play) -> bool:
         for member in group.members
     ]
     return any(
-        isinstance(answer, HeartbeatResponse) and answer.error_code is not ErrorCode.NONE for answer in _answers(told)
+        isinstance(answer, HeartbeatResponse) and answer.error_code is not ErrorCode.NONE
+        for answer in _answers(open_requests)
     )
 
 
@@ -213,17 +214,17 @@ def no_member_is_assigned_more_than_its_sync_returned(search: Search, play: Play
     group = play.state.group("g")
     if group is None or group.state != STABLE or not isinstance(play.moves[-1], Ask):
         return True
-    told: dict[str, bytes] = {}
+    assignments: dict[str, bytes] = {}
     for number, move in enumerate(play.moves, 1):
         if isinstance(move, Ask) and isinstance(move.body, SyncGroupRequest):
             answer = search.again(play.moves[:number]).answer()
             if isinstance(answer, SyncGroupResponse) and answer.error_code is ErrorCode.NONE:
-                told[move.body.member_id] = answer.assignment
+                assignments[move.body.member_id] = answer.assignment
     return all(
-        embedded.decode_assignment(told[member.member_id]).partitions
+        embedded.decode_assignment(assignments[member.member_id]).partitions
         == embedded.decode_assignment(member.assignment).partitions
         for member in group.members
-        if member.member_id in told
+        if member.member_id in assignments
     )
 
 
@@ -422,7 +423,7 @@ WHOLE = (
         "old_malformed_join_is_internal",
         "",
         (Ask(join("m1")), _classic("", Protocol("range", b""), instance="i1")),
-        who_joins_is_told_what_is_wrong,
+        joining_member_learns_its_error,
         2,
     ),
 )

@@ -67,8 +67,8 @@ def _of_model(read: Callable[[bytes], Any], data: bytes) -> Any:
 
 def _subscription(data: bytes) -> Any:
     found = core.decode_subscription(data)
-    told = None if found.generation_id < 0 else found.generation_id
-    return list(found.topics), [tuple(each) for each in found.owned_partitions], told, found.rack_id
+    generation = None if found.generation_id < 0 else found.generation_id
+    return list(found.topics), [tuple(each) for each in found.owned_partitions], generation, found.rack_id
 
 
 def _flat(data: bytes) -> Any:

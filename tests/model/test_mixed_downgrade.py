@@ -183,8 +183,8 @@ def test_with_the_fix_a_member_that_waits_for_its_share_must_rejoin(member: str)
     scene.replicate()
     assert (scene.classic.state, scene.classic.generation) == ("PreparingRebalance", epoch)
     assert scene.heartbeat("x", epoch) is ErrorCode.REBALANCE_IN_PROGRESS
-    told = {reply.request_id: reply.body for reply in scene.send(scene.join("x")).outcome.replies}
-    answer = told[parked]
+    answers = {reply.request_id: reply.body for reply in scene.send(scene.join("x")).outcome.replies}
+    answer = answers[parked]
     assert isinstance(answer, JoinGroupResponse)
     assert (answer.error_code, answer.generation_id) == (ErrorCode.NONE, epoch + 1)
     assert scene.classic.state == "CompletingRebalance"
@@ -212,17 +212,17 @@ def test_with_the_fix_a_downgrade_without_waiting_members_stays_stable() -> None
     assert (scene.classic.state, scene.heartbeat("x", epoch)) == ("Stable", ErrorCode.NONE)
 
 
-@pytest.mark.parametrize(("member", "told"), [("", 0), ("m", 2)])
-def test_a_downgrade_loses_the_bump_of_the_same_request(member: str, told: int) -> None:
+@pytest.mark.parametrize(("member", "epoch"), [("", 0), ("m", 2)])
+def test_a_downgrade_loses_the_bump_of_the_same_request(member: str, epoch: int) -> None:
     """Kafka loses the bump of the request that downgrades, which costs one round (X-DOWN-23)."""
     scene = _static()
     joined = scene.joins(member, "i1", new_id="n", data=subscription("t", "u"))
     who = joined.member_id
-    assert (joined.error_code, joined.generation_id, joined.leader) == (ErrorCode.NONE, told, "")
+    assert (joined.error_code, joined.generation_id, joined.leader) == (ErrorCode.NONE, epoch, "")
     assert (scene.classic.state, scene.classic.generation) == ("PreparingRebalance", 2)
-    expected = ErrorCode.ILLEGAL_GENERATION if told == 0 else ErrorCode.REBALANCE_IN_PROGRESS
-    assert scene.syncs(who, told, "i1").error_code is expected
-    assert scene.heartbeat(who, told, "i1") is expected
+    expected = ErrorCode.ILLEGAL_GENERATION if epoch == 0 else ErrorCode.REBALANCE_IN_PROGRESS
+    assert scene.syncs(who, epoch, "i1").error_code is expected
+    assert scene.heartbeat(who, epoch, "i1") is expected
     again = scene.joins(who, "i1", data=subscription("t", "u"))
     assert (again.generation_id, again.leader, scene.classic.generation) == (3, who, 3)
 
@@ -245,8 +245,8 @@ def test_a_parked_joiner_is_not_answered_by_its_timeout() -> None:
     assert scene.fire(TimerKind.OPERATION, operation=parked).outcome.replies == ()
     scene.replicate()
     step = scene.send(scene.join("x"))
-    told = {reply.request_id: reply.body for reply in step.outcome.replies}
-    answer = told[parked]
+    answers = {reply.request_id: reply.body for reply in step.outcome.replies}
+    answer = answers[parked]
     assert isinstance(answer, JoinGroupResponse)
     assert (answer.error_code, answer.generation_id) == (ErrorCode.NONE, scene.classic.generation)
 

@@ -49,7 +49,7 @@ def _shrunk(profile: Profile = INTENDED) -> tuple[Scene, tuple[tuple[str, int], 
     return scene, kept
 
 
-class Told(NamedTuple):
+class Reported(NamedTuple):
     """A subscription: its generation, the partitions that it claims, and its version."""
 
     generation: int
@@ -69,24 +69,24 @@ def _refused(scene: Scene, member: str, data: bytes, instance: str | None = None
 
 
 @pytest.mark.parametrize(
-    ("told", "refused"),
+    ("case", "refused"),
     [
-        (Told(3, ALL), False),
-        (Told(3, ()), False),
-        (Told(2, ()), True),
-        (Told(4, ()), True),  # the assignment epoch, which x does not know yet
-        (Told(-1, ALL), False),  # assigned partitions, or partitions to give up
-        (Told(-1, ()), False),
-        (Told(-1, (("u", 0),)), True),
-        (Told(-1, (("gone", 0),)), False),  # a topic that does not exist (X-JOIN-10)
-        (Told(7, ALL, 1), False),  # version 1 has no generation
-        (Told(7, (("u", 0),), 1), True),
-        (Told(7, (("u", 0),), 0), False),  # version 0 has no claims either
+        (Reported(3, ALL), False),
+        (Reported(3, ()), False),
+        (Reported(2, ()), True),
+        (Reported(4, ()), True),  # the assignment epoch, which x does not know yet
+        (Reported(-1, ALL), False),  # assigned partitions, or partitions to give up
+        (Reported(-1, ()), False),
+        (Reported(-1, (("u", 0),)), True),
+        (Reported(-1, (("gone", 0),)), False),  # a topic that does not exist (X-JOIN-10)
+        (Reported(7, ALL, 1), False),  # version 1 has no generation
+        (Reported(7, (("u", 0),), 1), True),
+        (Reported(7, (("u", 0),), 0), False),  # version 0 has no claims either
     ],
 )
-def test_a_member_at_its_epoch_passes(told: Told, refused: bool) -> None:
+def test_a_member_at_its_epoch_passes(case: Reported, refused: bool) -> None:
     """With the fix of X-JOIN-12 the generation decides, or the claims of a subscription that has no generation."""
-    data = subscription("t", owned=told.claims, generation=told.generation, version=told.version)
+    data = subscription("t", owned=case.claims, generation=case.generation, version=case.version)
     assert _refused(_revoking(), "x", data) is refused
     assert not _refused(_revoking(IGNORED), "x", data)
 
@@ -119,19 +119,19 @@ def test_a_member_whose_answer_was_lost_confirms_nothing(profile: Profile, gener
 
 
 @pytest.mark.parametrize(
-    ("told", "refused"),
+    ("case", "refused"),
     [
-        (Told(-1, ()), False),
-        (Told(-1, (("t", 0),)), True),
-        (Told(0, ()), True),
-        (Told(3, ()), True),
-        (Told(3, (), 1), False),
-        (Told(3, (("t", 0),), 1), True),
+        (Reported(-1, ()), False),
+        (Reported(-1, (("t", 0),)), True),
+        (Reported(0, ()), True),
+        (Reported(3, ()), True),
+        (Reported(3, (), 1), False),
+        (Reported(3, (("t", 0),), 1), True),
     ],
 )
-def test_a_newcomer_owns_nothing(told: Told, refused: bool) -> None:
+def test_a_newcomer_owns_nothing(case: Reported, refused: bool) -> None:
     """With the fix of X-JOIN-06 an unknown member has no epoch, so its claims are refused."""
-    data = subscription("t", owned=told.claims, generation=told.generation, version=told.version)
+    data = subscription("t", owned=case.claims, generation=case.generation, version=case.version)
     assert _refused(_shared(), "w", data) is refused
     assert not _refused(_shared(IGNORED), "w", data)
 

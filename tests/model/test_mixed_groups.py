@@ -108,8 +108,8 @@ def test_a_classic_member_joins_syncs_and_is_asked_to_rejoin() -> None:
         is ErrorCode.NONE
     )
     run.ask(run.beat("m3", 0), ConsumerGroupHeartbeatResponse)
-    told = run.ask(HeartbeatRequest("g", generation_id=generation, member_id="m2"), HeartbeatResponse)
-    assert told.error_code is ErrorCode.REBALANCE_IN_PROGRESS
+    beat = run.ask(HeartbeatRequest("g", generation_id=generation, member_id="m2"), HeartbeatResponse)
+    assert beat.error_code is ErrorCode.REBALANCE_IN_PROGRESS
     assert run.state.consumer.join_timers == {("g", "m2")}  # X-HB-04
 
 

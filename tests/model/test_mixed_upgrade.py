@@ -108,11 +108,11 @@ def test_a_group_in_its_first_rebalance_cannot_be_converted(profile: Profile, er
     scene.forming(("a",))
     for _ in range(2):
         step = scene.send(scene.beat("c"))
-        told = {reply.request_id: reply.body for reply in step.outcome.replies}
-        beat = told.pop(scene.asked)
+        answers = {reply.request_id: reply.body for reply in step.outcome.replies}
+        beat = answers.pop(scene.asked)
         assert isinstance(beat, ConsumerGroupHeartbeatResponse)
         assert beat.error_code is error
-        joins = [body.error_code for body in told.values() if isinstance(body, JoinGroupResponse)]
+        joins = [body.error_code for body in answers.values() if isinstance(body, JoinGroupResponse)]
         assert joins == [ErrorCode.REBALANCE_IN_PROGRESS] * released
         assert (scene.classic.state, scene.classic.generation) == ("PreparingRebalance", 0)
         released = False  # no parked member remains
@@ -202,15 +202,15 @@ def test_4_0_writes_the_metadata_too_even_if_there_are_none() -> None:
 @pytest.mark.parametrize("profile", [KAFKA_4_3, KAFKA_4_2])
 def test_classic_members_hear_of_a_new_target_at_their_next_heartbeat(profile: Profile) -> None:
     """Classic members learn of a new target by Heartbeat; without a bump they get NONE (X-UP-11, X-HB-03)."""
-    told = []
+    errors = []
     for instance in (None, "i1"):  # a new member; a member that continues a with the same topics (X-UP-15)
         scene = Scene(profile)
         rows = {"a": assignment(("t", [0])), "b": assignment(("t", [1, 2]))}
         scene.stable(rows, instances={"a": "i1"})
         scene.beats("c", instance=instance)
-        told.append(scene.heartbeat("b", 1))
+        errors.append(scene.heartbeat("b", 1))
         assert scene.syncs("b", 1).assignment == (rows["b"] if instance else b"")
-    assert told == [ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.NONE]
+    assert errors == [ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.NONE]
 
 
 def test_pending_member_ids_are_forgotten() -> None:

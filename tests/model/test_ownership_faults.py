@@ -87,8 +87,8 @@ def _claims(body: JoinGroupRequest) -> frozenset[TopicPartition]:
 
 
 def _is_so(known: Known, body: JoinGroupRequest) -> bool:
-    told = embedded.decode_subscription(body.protocols[0].metadata).generation_id
-    return _claims(body) <= known.owned and told in (embedded.NO_GENERATION, known.generation)
+    generation = embedded.decode_subscription(body.protocols[0].metadata).generation_id
+    return _claims(body) <= known.owned and generation in (embedded.NO_GENERATION, known.generation)
 
 
 def _learnt(known: dict[str, Known], asked: Request, body: ResponseBody) -> dict[str, Known]:
@@ -99,8 +99,8 @@ def _learnt(known: dict[str, Known], asked: Request, body: ResponseBody) -> dict
     if isinstance(body, JoinGroupResponse) and body.error_code is ErrorCode.NONE:
         return {name: before._replace(generation=body.generation_id)}
     if isinstance(body, SyncGroupResponse) and body.error_code is ErrorCode.NONE:
-        told = embedded.decode_assignment(body.assignment).partitions
-        return {name: before._replace(owned=before.owned.union(told))}
+        assigned = embedded.decode_assignment(body.assignment).partitions
+        return {name: before._replace(owned=before.owned.union(assigned))}
     return {}
 
 

@@ -194,9 +194,9 @@ def _classic_heartbeats(system: ClosedSystem, states: list[tuple[Any, ...]]) -> 
     for number, endpoint in enumerate(system.endpoints):
         for group, client in {(state[GROUP], state[endpoint].client) for state in states}:
             if client.member_id and not group.undurable:
-                told = system.coordinator.heartbeat(group, number, client).heartbeat
+                error = system.coordinator.heartbeat(group, number, client).heartbeat
                 instance = system.config.instance(number)
-                yield steps.is_stale(group, client.member_id, instance, client.generation), told in FENCED
+                yield steps.is_stale(group, client.member_id, instance, client.generation), error in FENCED
 
 
 def _consumer_heartbeats(system: ConsumerSystem, states: list[tuple[Any, ...]]) -> Verdicts:
@@ -226,9 +226,9 @@ def _mixed_requests(system: MixedSystem, states: list[tuple[Any, ...]]) -> Verdi
                 if isinstance(memory.group, ConsumerGroup) and memory.group.members:
                     request = SyncRequest("SyncGroup", True, client.member_id, client.generation, frozenset())
                     yield mixed_steps.is_stale(memory.group, request), refused(memory, number, request)
-            told = process.consumer
-            if process.runs_consumer and told.state == "member" and isinstance(memory.group, ConsumerGroup):
-                heartbeat = Heartbeat(True, told.member_id, told.instance, told.epoch, told.owned, True)
+            member = process.consumer
+            if process.runs_consumer and member.state == "member" and isinstance(memory.group, ConsumerGroup):
+                heartbeat = Heartbeat(True, member.member_id, member.instance, member.epoch, member.owned, True)
                 yield not in_step, refused(memory, number, heartbeat)
 
 

@@ -24,7 +24,7 @@ from classic_moves import (
     syncs,
 )
 from shortest import Ask, Grow, Lose, Play, Search, Whole, Win, join, read_events
-from test_coordinator_faults import who_joins_is_told_what_is_wrong
+from test_coordinator_faults import joining_member_learns_its_error
 
 from fencepost.protocol.consumer_messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from fencepost.protocol.errors import ErrorCode
@@ -76,7 +76,7 @@ def awaiting_member_has_an_open_request(search: Search, play: Play) -> bool:
     groups = (play.state.group(slot.group_id) for slot in play.state.slots)
     parked = [number for group in groups if group for each in group.members for number in (each.join, each.sync)]
     return all(
-        number in range(1, play.asked + 1) and number not in play.told for number in parked if number is not None
+        number in range(1, play.asked + 1) and number not in play.answered for number in parked if number is not None
     )
 
 
@@ -84,7 +84,7 @@ def nobody_waits_in_vain(search: Search, play: Play) -> bool:
     """Each request is answered, or known to a group or operation, or was sent again (LIV-01, LIV-03)."""
     groups = (play.state.group(slot.group_id) for slot in play.state.slots)
     parked = {number for group in groups if group for each in group.members for number in (each.join, each.sync)}
-    known = play.told | parked | {operation.id for operation in play.state.operations}
+    known = play.answered | parked | {operation.id for operation in play.state.operations}
     asked = (move.body for move in play.moves if isinstance(move, Ask))
     newest = {(type(body), getattr(body, "member_id", "")): number for number, body in enumerate(asked, 1)}
     return all(number in known for number in newest.values())
@@ -120,8 +120,8 @@ def a_refused_consumer_disturbs_nobody(search: Search, play: Play) -> bool:
 
 def partition_loss_fences_no_member(search: Search, play: Play) -> bool:
     """When the partition is lost, waiting requests are answered NOT_COORDINATOR (F-UNLOAD-01)."""
-    told = [getattr(body, "error_code", None) for _, body in play.answers]
-    return not isinstance(play.moves[-1], Lose) or all(error is ErrorCode.NOT_COORDINATOR for error in told)
+    errors = [getattr(body, "error_code", None) for _, body in play.answers]
+    return not isinstance(play.moves[-1], Lose) or all(error is ErrorCode.NOT_COORDINATOR for error in errors)
 
 
 def topic_change_refreshes_subscribed_groups_only(search: Search, play: Play) -> bool:
@@ -221,7 +221,7 @@ FAULTS = (
         "fault_relabelled_instance_stays",
         "downgrade-by-former-instance-id",
         (Ask(join("m1", instance="i1")), Ask(join("m1", instance="i2")), joins("", instance="i1")),
-        who_joins_is_told_what_is_wrong,
+        joining_member_learns_its_error,
         3,
     ),
     Whole(  # X-DOWN-30

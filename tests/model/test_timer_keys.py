@@ -51,11 +51,11 @@ def by_the_core(key: TimerKey) -> set[TimerKey]:
     return {other for other in OF_MEMBERS | OF_GROUPS if other != key and slot_of(state, other) == slot}
 
 
-@pytest.mark.parametrize("told", [by_the_core, by_the_model], ids=["core", "model"])
-def test_timers_with_the_same_text_are_taken_for_one_another(told: Callable[[TimerKey], set[TimerKey]]) -> None:
+@pytest.mark.parametrize("same_keys", [by_the_core, by_the_model], ids=["core", "model"])
+def test_timers_with_the_same_text_are_taken_for_one_another(same_keys: Callable[[TimerKey], set[TimerKey]]) -> None:
     keys = OF_MEMBERS | OF_GROUPS
     same = {key: {other for other in keys if other != key and text(other) == text(key)} for key in keys}
-    assert {key: told(key) & keys for key in keys} == same
+    assert {key: same_keys(key) & keys for key in keys} == same
     assert any(same.values())
 
 

@@ -129,7 +129,7 @@ FAMILY: Final = "\\* Family: classic\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", ":1: no family; begin with \\* Family: and one of classic, consumer, mixed, log, offsets"),
         ("\\* Family: classical\n", ":1: no family 'classical'; did you mean classic?"),
@@ -151,15 +151,15 @@ FAMILY: Final = "\\* Family: classic\n"
     ],
 )
 def test_a_bad_configuration_is_one_line(
-    text: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.cfg"
     path.write_text(text)
-    assert refused(capsys, "--config", str(path)).startswith(f"fencepost check: {path}{told}")
+    assert refused(capsys, "--config", str(path)).startswith(f"fencepost check: {path}{message}")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("", ': no base; begin with based_on = "EagerQuiet", or another configuration'),
         ('based_on = "EagerQiet"', ": no configuration 'EagerQiet'; did you mean EagerQuiet"),
@@ -174,15 +174,15 @@ def test_a_bad_configuration_is_one_line(
     ],
 )
 def test_a_bad_python_file_is_one_line(
-    text: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.py"
     path.write_text(text)
-    assert refused(capsys, "--config", str(path)).startswith(f"fencepost check: {path}{told}")
+    assert refused(capsys, "--config", str(path)).startswith(f"fencepost check: {path}{message}")
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("x = 1", ": no property; write a function whose parameters are variables: def p(group)"),
         (
@@ -192,12 +192,12 @@ def test_a_bad_python_file_is_one_line(
     ],
 )
 def test_a_bad_file_of_properties_is_one_line(
-    text: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "bad.py"
     path.write_text(text)
     line = refused(capsys, "EagerQuiet", "--property", str(path))
-    assert line.startswith(f"fencepost check: {path}{told}")
+    assert line.startswith(f"fencepost check: {path}{message}")
 
 
 @pytest.mark.parametrize(

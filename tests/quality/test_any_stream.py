@@ -240,8 +240,8 @@ class Stream:
 def sound(session):
     """Check the properties that hold under every profile: the state has the timers that the driver was asked to set."""
     state = session._state
-    told = {armed.key: armed.due for armed in state.timers.values()}
-    assert told == session.armed
+    timers = {armed.key: armed.due for armed in state.timers.values()}
+    assert timers == session.armed
     waiting = {
         number: name
         for name, group in state.groups.items()

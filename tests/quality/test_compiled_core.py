@@ -78,17 +78,17 @@ def test_the_codec_writes_and_reads_the_same(request: pytest.FixtureRequest, bui
         f"    codec, rng = Codec(layout), Random({seed})\n"
         "    for _ in range(600):\n"
         "        record = draw.record(rng); digest.update(repr(codec.encode(record)).encode())\n"
-        "        try: told = codec.decode(*draw.damaged(rng, codec))\n"
-        "        except CodecError as refused: told = refused\n"
-        "        digest.update(repr(told).encode())\n"
+        "        try: made = codec.decode(*draw.damaged(rng, codec))\n"
+        "        except CodecError as refused: made = refused\n"
+        "        digest.update(repr(made).encode())\n"
         "print(digest.hexdigest())",
     ]
-    native, *told = run(words, compiled).splitlines()
+    native, *lines = run(words, compiled).splitlines()
     source, *same = run(words, ROOT / "impl").splitlines()
     assert ".so" in native
     assert source.endswith(".py")
-    assert told == same, f"seed {seed}"
-    assert told[0] == "[]"
+    assert lines == same, f"seed {seed}"
+    assert lines[0] == "[]"
 
 
 def test_states_go_from_one_to_the_other(compiled: Path, tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_states_go_from_one_to_the_other(compiled: Path, tmp_path: Path) -> None
         state = tmp_path / "state"
         run(["-c", begin + f"open({str(state)!r}, 'wb').write(pickle.dumps(state))"], here)
         read = f"import pickle; kept = pickle.load(open({str(state)!r}, 'rb'));"
-        told = run(["-c", begin + read + "print(kept == state, kept.quirks is state.quirks, kept.status)"], there)
-        assert told.split() == ["True", "True", "Status.LOADING"]
+        output = run(["-c", begin + read + "print(kept == state, kept.quirks is state.quirks, kept.status)"], there)
+        assert output.split() == ["True", "True", "Status.LOADING"]
 
 
 def test_the_modules_of_the_server_pass_their_tests_compiled(compiled: Path) -> None:

@@ -19,14 +19,14 @@ PROBE = Path(__file__).with_name("hash_probe.py")
 def test_outcomes_and_their_order_do_not_depend_on_the_hash_seed(count: str, hash_seeds: str, least: int) -> None:
     found = {}
     for seed in hash_seeds:
-        told = subprocess.run(
+        ran = subprocess.run(
             [sys.executable, str(PROBE), count],
             capture_output=True,
             text=True,
             check=True,
             env={**os.environ, "PYTHONHASHSEED": seed},
         )
-        found[seed] = json.loads(told.stdout)
+        found[seed] = json.loads(ran.stdout)
     assert len(found["0"]) > least
     for seed, rows in found.items():
         assert {what for what, digest in rows.items() if digest != found["0"][what]} == set(), f"hash seed {seed}"

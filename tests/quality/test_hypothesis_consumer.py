@@ -67,9 +67,9 @@ class ConsumerCoordinator(CoordinatorMachine):
 
     def before_load(self):
         self.topics, self.image = list(TOPICS), 0
-        self.tell_topics()
+        self.publish_topics()
 
-    def tell_topics(self):
+    def publish_topics(self):
         self.image += 1
         self.feed(TopicsChanged(self.now, tuple(self.topics), version=self.image))
 
@@ -88,7 +88,7 @@ class ConsumerCoordinator(CoordinatorMachine):
             subscribed_topic_regex=regex, server_assignor=assignor, topic_partitions=(),
         )  # fmt: skip
 
-    @rule(member_id=IDS, owns=st.sampled_from(["untold", "untold", "keeps", "holds", "nothing", "some"]))
+    @rule(member_id=IDS, owns=st.sampled_from(["unreported", "unreported", "keeps", "holds", "nothing", "some"]))
     def heartbeats(self, member_id, owns):
         """Send the heartbeat of a correct client, if ``owns`` is right."""
         member = self.member(member_id)
@@ -100,7 +100,7 @@ class ConsumerCoordinator(CoordinatorMachine):
                 topic_partitions=owned(member, owns), rebalance_timeout_ms=10_000,
             )  # fmt: skip
 
-    @rule(member_id=IDS, off=st.integers(-2, 2), owns=st.sampled_from(["untold", "keeps", "nothing"]))
+    @rule(member_id=IDS, off=st.integers(-2, 2), owns=st.sampled_from(["unreported", "keeps", "nothing"]))
     def heartbeats_at_another_epoch(self, member_id, off, owns):
         member = self.member(member_id)
         epoch = 1 if member is None else max(member.member_epoch + off, 0)
@@ -123,7 +123,7 @@ class ConsumerCoordinator(CoordinatorMachine):
     @rule(place=st.integers(0, 1), count=st.integers(1, 4))
     def topics_change(self, place, count):
         self.topics[place] = replace(self.topics[place], partitions=count)
-        self.tell_topics()
+        self.publish_topics()
 
     @rule(interval=st.sampled_from([None, 0, 5_000]))
     def is_configured(self, interval):
@@ -141,7 +141,7 @@ class ConsumerCoordinator(CoordinatorMachine):
 
 def owned(member, owns):
     match owns:
-        case "untold":
+        case "unreported":
             return None
         case "nothing":
             return ()
@@ -174,7 +174,7 @@ class MixedCoordinator(ConsumerCoordinator):
             member.member_id, member.group_instance_id, classic.generation_id, [each.member_id for each in rows],
         )  # fmt: skip
 
-    def join(self, member_id, instance_id, names, owned_by, version, *, told=-1):
+    def join(self, member_id, instance_id, names, owned_by, version, *, generation=-1):
         names = names or ("t",)
         partitions = tuple(
             TopicPartition(topic.name, number)
@@ -183,7 +183,7 @@ class MixedCoordinator(ConsumerCoordinator):
             if row.topic_id == topic.topic_id
             for number in row.partitions
         )
-        metadata = encode_subscription(Subscription(names, None, partitions, told))
+        metadata = encode_subscription(Subscription(names, None, partitions, generation))
         body = JoinGroupRequest(
             "g",
             session_timeout_ms=500,
@@ -222,17 +222,19 @@ class MixedCoordinator(ConsumerCoordinator):
         who=WHO,
         names=NAMES,
         owns=st.sampled_from(["nothing", "keeps", "holds", "another's"]),
-        tells=st.sampled_from(["present", "present", "previous", "older", "nothing"]),
+        reports=st.sampled_from(["present", "present", "previous", "older", "nothing"]),
     )
-    def rejoins_as_classic(self, who, names, owns, tells):
+    def rejoins_as_classic(self, who, names, owns, reports):
         """Join at the current epoch or at another one (X-JOIN-12); in a classic group the claims count at the next
         upgrade (X-UP-05)."""
         member_id, instance_id, generation, _ = self.somebody(who)
         member, other = self.member(member_id), self.member(self.somebody(who + 1)[0])
         previous = generation - 1 if member is None else member.previous_member_epoch
-        told = {"present": generation, "previous": previous, "older": generation - 2, "nothing": -1}[tells]
+        reported = {"present": generation, "previous": previous, "older": generation - 2, "nothing": -1}[reports]
         rows = () if member is None else owned(other, "holds") if owns == "another's" else owned(member, owns)
-        self.join(member_id, instance_id, names, self.assigned(member_id) if member is None else rows, 9, told=told)
+        self.join(
+            member_id, instance_id, names, self.assigned(member_id) if member is None else rows, 9, generation=reported
+        )
 
     def assigned(self, member_id):
         """Return the assignment of the member in the classic group, as rows."""
@@ -283,7 +285,7 @@ def test_a_member_that_converts_its_group_may_name_another_instance():
     machine = MixedCoordinator()
     machine.load(prompt=False)
     machine.joins(assignor=None, instance_id="i", member_id="k1", names=("t",), regex=None)
-    machine.rejoins_as_classic(names=("t",), owns="nothing", tells="present", who=0)
+    machine.rejoins_as_classic(names=("t",), owns="nothing", reports="present", who=0)
     machine.joins(assignor=None, instance_id="j", member_id="k1", names=("t",), regex=None)
     (member,) = machine.core.consumer_groups["g"].members
     assert (member.member_id, member.instance_id) == ("k1", "j")

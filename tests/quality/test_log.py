@@ -99,12 +99,12 @@ def test_a_log_that_is_compacted_while_it_is_read_is_found() -> None:
     """F-REPLAY-18."""
     (trace,) = read_traces(FINDINGS / "consumer" / "converted-while-read.jsonl")
     assert isinstance(trace, EventTrace)
-    mended = recorded("consumer/converted-while-read")
-    moment = list(moments(mended, KAFKA_4_3))[-1]
+    recording = recorded("consumer/converted-while-read")
+    moment = list(moments(recording, KAFKA_4_3))[-1]
     (found,) = [event.records for event in trace.events if isinstance(event, Load) and event.records]
     assert found in [while_read(moment.log.records, place, len(moment.log.records)) for place in moment.log.ends]
     assert differences(moment, found) == ["the load fails"]
-    assert fault(mended, moment, found) == "fault_superseded_records_loaded"
+    assert fault(recording, moment, found) == "fault_superseded_records_loaded"
 
 
 #: fields of a group that no record contains (F-REPLAY-11)

@@ -92,8 +92,8 @@ def test_a_late_back_off_of_a_commit_is_found(monkeypatch: Patch) -> None:
                 inputs = walk.inputs()
                 again = [each for each in inputs if each.value is CommitResult.RETRIABLE]
                 walk = walk.after(again[0] if again else choose(rng, inputs))
-        except (Disagreement, IndexError) as told:
-            found.append(str(told))
+        except (Disagreement, IndexError) as failure:
+            found.append(str(failure))
     assert any("'retry'" in each for each in found), found
 
 

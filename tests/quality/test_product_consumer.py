@@ -101,13 +101,13 @@ def test_core_and_model_agree_on_groups_of_both_protocols(bounds, reached, trans
     assert explored.problem is None, (explored.trail, explored.problem)
     assert explored.transitions == transitions
     always = {"append fails", "moves", "REBALANCE_IN_PROGRESS", "ILLEGAL_GENERATION"}
-    told = {
+    required = {
         "uses its id and generation",
         "rejoins at its epoch",
         "rejoins at its previous epoch",
         "rejoins and claims all",
     }
-    assert reached | always | told <= set(explored.inputs) | set(explored.answers)
+    assert reached | always | required <= set(explored.inputs) | set(explored.answers)
 
 
 @pytest.mark.parametrize(

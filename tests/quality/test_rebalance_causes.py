@@ -152,7 +152,7 @@ def _fits_member(report: RebalanceStarted, before: Any, was: Any, now: Any) -> b
 
 def ends(done: Done) -> bool:
     """Whether the step reports the end of a rebalance, and how it ended, for each group that becomes stable."""
-    told = {each.group_id: each.state for each in done.ended if each.state is not None}
+    states = {each.group_id: each.state for each in done.ended if each.state is not None}
     groups = {name: group for name, group in done.after.groups.items() if stays(done, name)}
     undone = isinstance(done.event, AppendFailed)
     rests = [
@@ -160,11 +160,11 @@ def ends(done: Done) -> bool:
         for name, group in groups.items()
         if done.before.groups[name].state.value not in AT_REST and group.state.value in AT_REST and not undone
     ]
-    return told.keys() >= set(rests) and all(done.after.groups[name].state is state for name, state in told.items())
+    return states.keys() >= set(rests) and all(done.after.groups[name].state is state for name, state in states.items())
 
 
 def check(seeds: range, profile: Profile, protocol: GroupProtocol) -> Counter[RebalanceReason]:
-    met: Counter[RebalanceReason] = Counter()
+    causes: Counter[RebalanceReason] = Counter()
     for seed in seeds:
         loaded: set[int] = set()
         for place, done in enumerate(steps_of(seed, profile, protocol)):
@@ -176,9 +176,9 @@ def check(seeds: range, profile: Profile, protocol: GroupProtocol) -> Counter[Re
                 assert fits(done, report), where
                 if report.cause.reason is R.TOPICS_CHANGED and profile is INTENDED:
                     assert report.cause.topics or done.after.groups[report.group_id].incarnation in loaded, where
-                met[report.cause.reason] += 1
+                causes[report.cause.reason] += 1
             assert ends(done), where
-    return met
+    return causes
 
 
 @pytest.mark.parametrize("protocol", GroupProtocol)
@@ -194,6 +194,6 @@ def test_each_rebalance_has_one_cause_that_fits(profile: Profile, seeds: range, 
 @pytest.mark.all
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=list(PROFILES))
 def test_each_rebalance_has_one_cause_that_fits_in_many_traces(profile: Profile) -> None:
-    met = sum((check(range(100, 250), profile, protocol) for protocol in GroupProtocol), Counter())
+    causes = sum((check(range(100, 250), profile, protocol) for protocol in GroupProtocol), Counter())
     silent = {R.ASSIGNOR_CHANGED} if profile.old_vote_keeps_epoch else set()  # V-121
-    assert set(met) == set(RebalanceReason) - silent
+    assert set(causes) == set(RebalanceReason) - silent

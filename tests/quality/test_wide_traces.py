@@ -161,7 +161,7 @@ PLACES: dict[str, tuple[Callable[[Generated], bool], str]] = {
 
 
 @pytest.fixture(scope="module", params=[*GroupProtocol])
-def met(request: pytest.FixtureRequest) -> tuple[GroupProtocol, Counter[str]]:
+def seen_places(request: pytest.FixtureRequest) -> tuple[GroupProtocol, Counter[str]]:
     found: Counter[str] = Counter()
     for seed in SEEDS:
         trace = generate(seed, KAFKA_4_3, 60, request.param)
@@ -170,8 +170,8 @@ def met(request: pytest.FixtureRequest) -> tuple[GroupProtocol, Counter[str]]:
     return request.param, found
 
 
-def test_every_place_is_met(met: tuple[GroupProtocol, Counter[str]]) -> None:
-    protocol, found = met
+def test_every_place_is_met(seen_places: tuple[GroupProtocol, Counter[str]]) -> None:
+    protocol, found = seen_places
     without = {GroupProtocol.CLASSIC: "consumer", GroupProtocol.CONSUMER: "classic"}.get(protocol)
     wanted = {name for name, (_, whose) in PLACES.items() if whose != without}
     assert {name for name in wanted if found[name] < 2} == set()

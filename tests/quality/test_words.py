@@ -31,24 +31,24 @@ def opens_with_words(text: str) -> bool:
     )
 
 
-def told_by_base() -> frozenset[str]:
+def documented_methods() -> frozenset[str]:
     """Return the methods that some class of the core documents, and those of the standard library's mappings."""
-    told = {"get", "keys", "values", "items"}
+    documented = {"get", "keys", "values", "items"}
     for file in FILES:
         for name, node in public(ast.parse(file.read_text(encoding="utf-8")).body):
             if "." in name and ast.get_docstring(node):
-                told.add(node.name)
-    return frozenset(told)
+                documented.add(node.name)
+    return frozenset(documented)
 
 
-TOLD = told_by_base()
+DOCUMENTED = documented_methods()
 
 
 def obvious(name: str, node: ast.FunctionDef | ast.ClassDef) -> bool:
     """Whether the docstring may be missing: a property that its class explains, or a method that its protocol
     documents."""
     names = {getattr(each, "attr", getattr(each, "id", "")) for each in node.decorator_list}
-    return bool(names & {"property", "overload", "override"}) or ("." in name and node.name in TOLD)
+    return bool(names & {"property", "overload", "override"}) or ("." in name and node.name in DOCUMENTED)
 
 
 @pytest.mark.parametrize("file", FILES, ids=[str(file.relative_to(CORE)) for file in FILES])

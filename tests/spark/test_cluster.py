@@ -125,7 +125,7 @@ def until_gone(pids: list[int]) -> list[int]:
     return left
 
 
-def told_by_spark(folder: Path) -> list[dict[str, Any]]:
+def spark_events(folder: Path) -> list[dict[str, Any]]:
     """Return the events of Spark's own log."""
     (log,) = folder.iterdir()
     return [json.loads(line) for line in log.read_text().splitlines()]
@@ -161,28 +161,28 @@ def test_a_killed_worker_costs_its_tasks_only(
     events = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": log.as_uri()}
     events |= {"spark.eventLog.compress": "false", "spark.eventLog.rolling.enabled": "false"}
     builds = [harness.Build("4.3.1")] if job is WITH_KAFKA else []
-    told: list[int] = []
+    finished: list[int] = []
     with started(place(cluster, python, events), needs.TRACES, builds) as running:
         assert running.cores == 2
         folder = HadoopFolder(running.session, rows.as_uri())
         waves = [rows / wave_folder(each) for each in later]
         killer = threading.Thread(target=kill_during, args=(running, waves, victim, killed))
         killer.start()
-        summary = run_spark(running, plan, folder, told.append)
+        summary = run_spark(running, plan, folder, finished.append)
         killer.join()
         found = rows_of(running, plan, folder)
-        again = run_spark(running, plan, folder, told.append)
+        again = run_spark(running, plan, folder, finished.append)
     (lost,) = killed
 
     with closing(Checker(job)) as checker:
         expected = checker.check(range(plan.first, plan.first + plan.count))
     assert found == expected
     assert summary == again
-    assert (summary.traces, sum(told)) == (plan.count, 2 * plan.count)
+    assert (summary.traces, sum(finished)) == (plan.count, 2 * plan.count)
     assert len(lost.below) >= (4 if builds else 3)  # the executor, PySpark's daemon, its worker (, Kafka)
     assert until_gone(lost.below) == []
 
-    awaited = told_by_spark(log)
+    awaited = spark_events(log)
     ends = [each for each in awaited if each["Event"] == "SparkListenerTaskEnd"]
     failed = [each for each in ends if each["Task End Reason"]["Reason"] != "Success"]
     assert 1 <= len(failed) <= 2  # the executor had one core, and may get one more task while it ends

@@ -13,7 +13,7 @@ import pytest
 
 from fencepost.codec import Codec
 from fencepost_conformance.cli import main
-from fencepost_conformance.judge.history.tell import tell
+from fencepost_conformance.judge.history.one_pass import history_of
 from fencepost_conformance.run.cluster import needs
 from fencepost_conformance.run.cluster.place import Place
 from fencepost_conformance.run.cluster.session import Running, started
@@ -71,23 +71,23 @@ def dump(segments: Path) -> Path:
 def same(running: Running, path: Path, group: str | None) -> Notices:
     """Compare the engines on a path, and return what could not be read."""
     notices = Notices()
-    expected = tell(rows_from(path, notices), group)
+    expected = history_of(rows_from(path, notices), group)
     found, unread = on_spark.in_session(running, path, group, lambda _: None)
     assert found == expected
-    assert (unread.told, [*unread.told]) == (notices.told, [*notices.told])
+    assert (unread.counts, [*unread.counts]) == (notices.counts, [*notices.counts])
     assert found.groups
     return notices
 
 
 @pytest.mark.parametrize("group", [None, "group-00003"])
 def test_segments_on_spark(running: Running, segments: Path, group: str | None) -> None:
-    assert len(same(running, segments, group).told) == 2
+    assert len(same(running, segments, group).counts) == 2
 
 
 @pytest.mark.parametrize("group", [None, "group-00003"])
 def test_dump_on_spark(running: Running, dump: Path, group: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_spark, "pieces", partial(pieces, most=dump.stat().st_size // 5))
-    assert len(same(running, dump, group).told) == 3
+    assert len(same(running, dump, group).counts) == 3
 
 
 def test_missing_file_of_an_executor_is_named(tmp_path: Path) -> None:
@@ -102,13 +102,13 @@ def test_missing_file_of_an_executor_is_named(tmp_path: Path) -> None:
 def test_command_prints_the_same_with_both_engines(
     segments: Path, dump: Path, group: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def told(path: Path, *words: str) -> tuple[Any, str]:
+    def run_with(path: Path, *words: str) -> tuple[Any, str]:
         with pytest.raises(SystemExit) as ended:
             main(["history", *group, "--log", str(path), *words, "--json"])
         return ended.value.code, capsys.readouterr().out
 
     for path in (segments, dump):
-        status, text = told(path)
-        assert (status, text) == told(path, "--engine", "spark", "--workers", "2")
+        status, text = run_with(path)
+        assert (status, text) == run_with(path, "--engine", "spark", "--workers", "2")
         assert not status
         assert json.loads(text)["counts"]["commits"]

@@ -60,11 +60,11 @@ def rows_of(cores: int, directory: Path, plans: dict[GroupProtocol, Plan]) -> di
     found = {}
     with started(Place(cores=cores), needs.TRACES, light=True) as running:
         for name, plan in plans.items():
-            told: list[int] = []
+            done: list[int] = []
             folder = LocalFolder(directory / name)
-            summary = run_spark(running, plan, folder, told.append)
-            assert sum(told) == plan.count
-            assert min(told) >= 0
+            summary = run_spark(running, plan, folder, done.append)
+            assert sum(done) == plan.count
+            assert min(done) >= 0
             rows = all_rows(running.session, plan, folder).orderBy("seed").collect()
             found[name] = [from_spark(row.asDict()) for row in rows], summary
     return found
@@ -105,10 +105,10 @@ def test_traces_that_were_not_decided_have_neither_passed_nor_failed(
     by_hand.add_all(rows)
     with started(Place(cores=1), needs.TRACES, light=True) as running:
         values = as_arrow(rows).to_pylist()
-        told = summarise(PLAN, running.session.createDataFrame(values, _SCHEMA), "here")
-    assert told == by_hand
-    assert (told.tally.broken, told.tally.undecided, told.outcome.status) == (1, 1, 2)
-    assert [row.seed for row in told.unsettled_rows] == sorted(lost)
+        summary = summarise(PLAN, running.session.createDataFrame(values, _SCHEMA), "here")
+    assert summary == by_hand
+    assert (summary.tally.broken, summary.tally.undecided, summary.outcome.status) == (1, 1, 2)
+    assert [row.seed for row in summary.unsettled_rows] == sorted(lost)
 
 
 GONE = (

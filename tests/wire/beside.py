@@ -46,7 +46,7 @@ _KEYS: Final = ("name", "topic", "topic_name", "group_id", "key", "partition_ind
 _NOBODY: Final = (None, "", -1, "None", "00000000-0000-0000-0000-000000000000")
 
 
-class Told:
+class Transcript:
     """The answers of one broker, one after the other."""
 
     def __init__(self, name: str) -> None:
@@ -55,11 +55,11 @@ class Told:
         self._names: dict[str, str] = {}
 
     def add(self, words: str, answer: Any) -> None:
-        told = plain(answer) if answer is not None else "closed"
+        fields = plain(answer) if answer is not None else "closed"
         if words.startswith("create_topics"):
-            for row in told["topics"]:
+            for row in fields["topics"]:
                 row.pop("configs", None)  # Kafka lists all settings of a topic; other brokers do not have most of them
-        self.answers.append((words, self._named(told, words.partition(" ")[0])))
+        self.answers.append((words, self._named(fields, words.partition(" ")[0])))
 
     def _named(self, value: Any, api: str, field: str = "") -> Any:
         if isinstance(value, dict):
@@ -97,10 +97,10 @@ def _place(row: Any) -> tuple[str, ...]:
 class Speaker:
     """A connection that is opened again when it was closed."""
 
-    def __init__(self, bootstrap: str, told: Told) -> None:
+    def __init__(self, bootstrap: str, transcript: Transcript) -> None:
         host, _, port = bootstrap.rpartition(":")
         self._at = host, int(port)
-        self._told = told
+        self._transcript = transcript
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._count = 0
 
@@ -109,7 +109,7 @@ class Speaker:
         false, for actions that take one broker longer."""
         while not until(answer := await self._answer(api, version, **values)):
             await asyncio.sleep(0.1)
-        self._told.add(f"{api} v{version} {values}", answer)
+        self._transcript.add(f"{api} v{version} {values}", answer)
         return answer
 
     async def _answer(self, api: str, version: int, **values: Any) -> Any:
@@ -283,9 +283,9 @@ async def consumer(ask: Ask) -> None:
         joined = await ask("consumer_group_heartbeat", version, **beat, subscribed_topic_names=("orders",))
         await asyncio.sleep(1.2)
         who = {"group_id": group, "member_id": joined.member_id}
-        told = await ask("consumer_group_heartbeat", version, **who, member_epoch=joined.member_epoch,
+        answer = await ask("consumer_group_heartbeat", version, **who, member_epoch=joined.member_epoch,
                          rebalance_timeout=-1, topic_partitions=None, subscribed_topic_names=None)  # fmt: skip
-        epoch = told.member_epoch
+        epoch = answer.member_epoch
         await ask("consumer_group_heartbeat", version, **who, member_epoch=epoch + 5, rebalance_timeout=-1,
                   topic_partitions=None, subscribed_topic_names=None)  # fmt: skip
         await ask("consumer_group_describe", version, group_ids=(group, "nobody", ""))
@@ -336,8 +336,8 @@ async def transactions(ask: Ask) -> None:
     for version in (3, 4, 5):
         name = f"txn-{version}"
         for _ in range(2):
-            told = await ask("init_producer_id", version, transactional_id=name, transaction_timeout=60_000)
-        pid, epoch = told.producer_id, told.producer_epoch
+            started = await ask("init_producer_id", version, transactional_id=name, transaction_timeout=60_000)
+        pid, epoch = started.producer_id, started.producer_epoch
         who = {"transactional_id": name, "producer_id": pid, "producer_epoch": epoch}
         old = {**who, "producer_epoch": epoch - 1}
         txn = {f"v3_and_below_{key}": value for key, value in who.items()}
@@ -399,8 +399,8 @@ async def fencing(ask: Ask) -> None:
 
 async def bumping(ask: Ask) -> None:
     """Transactions whose ends bump the epoch, and to which a write adds partitions."""
-    told = await ask("init_producer_id", 5, transactional_id="v2", transaction_timeout=60_000)
-    pid, epoch = told.producer_id, told.producer_epoch
+    answer = await ask("init_producer_id", 5, transactional_id="v2", transaction_timeout=60_000)
+    pid, epoch = answer.producer_id, answer.producer_epoch
     for committed in (True, False):
         records = batch(1, (pid, epoch, 0), 0x10)
         rows = [{"name": "orders", "partition_data": [{"index": 1, "records": records}]}]
@@ -408,10 +408,10 @@ async def bumping(ask: Ask) -> None:
         who = {"transactional_id": "v2", "producer_id": pid, "producer_epoch": epoch}
         offsets = [{"name": "orders", "partitions": [{"partition_index": 0, "committed_offset": 7}]}]
         await ask("txn_offset_commit", 5, **who, group_id="in-v2", topics=offsets)
-        told = await ask("end_txn", 5, **who, committed=committed)
+        answer = await ask("end_txn", 5, **who, committed=committed)
         await ask("end_txn", 5, **who, committed=committed, until=ended)
         await ask("end_txn", 5, **who, committed=not committed)
-        pid, epoch = told.producer_id, told.producer_epoch
+        pid, epoch = answer.producer_id, answer.producer_epoch
     now = {"transactional_id": "v2", "producer_id": pid, "producer_epoch": epoch}
     await ask("end_txn", 5, **now, committed=True)
     await ask("end_txn", 5, **now, committed=False)
@@ -461,7 +461,7 @@ SCRIPT: Final = (topics, data, classic, consumer, by_ids, transactions, fencing,
 
 async def _until_served(bootstrap: str) -> None:
     """Kafka creates its own topics when they are first needed, and loads them."""
-    speaker = Speaker(bootstrap, Told(""))
+    speaker = Speaker(bootstrap, Transcript(""))
     for kind in (0, 1):
         asked: dict[str, Any] = {"coordinator_keys": ("g",), "key_type": kind}
         while (await speaker.ask("find_coordinator", 4, **asked)).coordinators[0].error_code:
@@ -485,12 +485,12 @@ _GROUPS: Final = tuple(f"g{at}" for at in range(40))
 _TRANSACTIONAL: Final = ("t0",)
 
 
-async def play(bootstrap: str, name: str) -> Told:
+async def play(bootstrap: str, name: str) -> Transcript:
     """Run the whole script on one broker."""
     await _until_served(bootstrap)
-    told = Told(name)
+    transcript = Transcript(name)
     for part in SCRIPT:
-        speaker = Speaker(bootstrap, told)
+        speaker = Speaker(bootstrap, transcript)
         await part(speaker.ask)
         await speaker.close()
-    return told
+    return transcript

@@ -46,10 +46,10 @@ class _Filter:
                         self.refused.append(key)
                         return
                     upstream.write(framed(frame))
-                    told = await read_frame(upstream_reader, _LIMIT)
-                    if told is None:
+                    received = await read_frame(upstream_reader, _LIMIT)
+                    if received is None:
                         return
-                    answer = told
+                    answer = received
                 if key in self._spoiled:
                     sent = await self._spoiled[key](answer)
                     if sent is None:

@@ -128,26 +128,26 @@ class ScriptedBroker:
         )
         number = len(self.beats)
         self.beats.append(beat)
-        told = self._script(number, beat)
-        if told.lost:
+        reply = self._script(number, beat)
+        if reply.lost:
             return None
-        if told.held is not None:
-            await asyncio.to_thread(told.held.wait, _PATIENCE_S)
+        if reply.held is not None:
+            await asyncio.to_thread(reply.held.wait, _PATIENCE_S)
         schema = _schema("consumer_group_heartbeat", version)
         assignment = None
-        if told.assignment is not None:
+        if reply.assignment is not None:
             kinds = _kinds(schema)
             assignment = kinds.Assignment(
                 topic_partitions=tuple(
-                    kinds.TopicPartitions(topic_id=topic, partitions=each) for topic, each in told.assignment.items()
+                    kinds.TopicPartitions(topic_id=topic, partitions=each) for topic, each in reply.assignment.items()
                 )
             )
         return schema(
             throttle_time=_NOW,
             error_code=ErrorCode.none,
             member_id=asked.member_id,
-            member_epoch=told.epoch if beat.epoch >= 0 else beat.epoch,
-            heartbeat_interval=timedelta(milliseconds=told.interval_ms),
+            member_epoch=reply.epoch if beat.epoch >= 0 else beat.epoch,
+            heartbeat_interval=timedelta(milliseconds=reply.interval_ms),
             assignment=assignment,
         )
 

@@ -278,5 +278,5 @@ def test_other_values_stay_different(api: str, one: Any, other: Any) -> None:
 
 
 def test_a_value_that_a_broker_draws_is_named_by_its_place() -> None:
-    told = [Normal(Run("p-", 0)).of("init_producer_id", {"producer_id": at, "producer_epoch": 0}) for at in (5, 99)]
-    assert told[0] == told[1] == {"producer_id": "<0>", "producer_epoch": 0}
+    values = [Normal(Run("p-", 0)).of("init_producer_id", {"producer_id": at, "producer_epoch": 0}) for at in (5, 99)]
+    assert values[0] == values[1] == {"producer_id": "<0>", "producer_epoch": 0}

@@ -61,8 +61,12 @@ def conform(
     """Return the exit status, standard output in one line, and the lines of standard error without progress."""
     with partial_broker(served[0], offered, spoiled) as (address, _), pytest.raises(SystemExit) as left:
         main(["conform", address, "--profile", "kafka-4.4", *words])
-    told = capsys.readouterr()
-    return left.value.code, " ".join(told.out.split()), [line for line in told.err.splitlines() if "fencepost" in line]
+    output = capsys.readouterr()
+    return (
+        left.value.code,
+        " ".join(output.out.split()),
+        [line for line in output.err.splitlines() if "fencepost" in line],
+    )
 
 
 def of_cases(*names: str) -> list[str]:
@@ -149,9 +153,9 @@ def test_random_traces_follow_the_cases(
     words += ["--protocol", "classic", "--workers", "1", "-o", str(tmp_path), "--json"]
     with pytest.raises(SystemExit) as left:
         main(words)
-    told = json.loads(capsys.readouterr().out)
-    assert (left.value.code, told["counts"]["passed"]) == (0, 3)
-    assert told["traces"]["classic"]["counts"]["traces"] == 2
+    result = json.loads(capsys.readouterr().out)
+    assert (left.value.code, result["counts"]["passed"]) == (0, 3)
+    assert result["traces"]["classic"]["counts"]["traces"] == 2
     assert {path.name for path in tmp_path.iterdir()} == {"cases.json", "classic", "junit.xml", "report.html"}
     assert (tmp_path / "classic" / "report.html").is_file()
     assert "Random traces, judged by the model" in (tmp_path / "report.html").read_text()

@@ -48,10 +48,10 @@ def test_a_trace_on_which_the_checker_fails_is_broken(
     monkeypatch.setattr(over_wire, "check_trace", failing)
     with Served("--setting", "group.initial.rebalance.delay.ms=0", topics=()) as served:
         words = ("conform", "--target", served.bootstrap, "--traces", "3", "--seed", "6", "--steps-per-trace", "12")
-        status, told = ended(capsys, *words, "-o", str(tmp_path))
-    assert (status, told["verdict"]) == (2, "incomplete")
-    assert (told["counts"]["passed"], told["counts"]["broken"]) == (2, 1)
-    (broken,) = told["broken"]
+        status, result = ended(capsys, *words, "-o", str(tmp_path))
+    assert (status, result["verdict"]) == (2, "incomplete")
+    assert (result["counts"]["passed"], result["counts"]["broken"]) == (2, 1)
+    (broken,) = result["broken"]
     assert f"seed {FAILS}" in broken["what"]
     assert broken["why"].startswith("the checker itself failed at test_checker_fails.py:")
     assert broken["why"].endswith("KeyError: 'planted\\nhere'")
@@ -60,8 +60,8 @@ def test_a_trace_on_which_the_checker_fails_is_broken(
     assert kept.lines
 
     monkeypatch.setattr(check, "check_trace", failing)
-    status, told = ended(capsys, "validate", str(tmp_path / "broken"))
-    assert (status, told["counts"]["broken"]) == (2, 1)
+    status, result = ended(capsys, "validate", str(tmp_path / "broken"))
+    assert (status, result["counts"]["broken"]) == (2, 1)
 
 
 async def fails(*_: Any) -> Any:
@@ -86,10 +86,10 @@ def test_a_trace_on_which_the_player_fails_is_broken(
     monkeypatch.setattr(over_wire, "play", failing_once)
     with Served("--setting", "group.initial.rebalance.delay.ms=0", topics=()) as served:
         words = ("conform", "--target", served.bootstrap, "--traces", "2", "--seed", "6", "--steps-per-trace", "6")
-        status, told = ended(capsys, *words, "--concurrency", "1", "-o", str(tmp_path))
-    assert (status, told["verdict"]) == (2, "incomplete")
-    assert (told["counts"]["passed"], told["counts"]["broken"]) == (1, 1)
-    (broken,) = told["broken"]
+        status, result = ended(capsys, *words, "--concurrency", "1", "-o", str(tmp_path))
+    assert (status, result["verdict"]) == (2, "incomplete")
+    assert (result["counts"]["passed"], result["counts"]["broken"]) == (1, 1)
+    (broken,) = result["broken"]
     assert f"seed {FAILS}" in broken["what"]
     assert broken["why"].startswith("the player itself failed at test_checker_fails.py:")
     assert broken["why"].endswith("RuntimeError: planted there")

@@ -54,8 +54,8 @@ def test_a_name_without_a_trace_is_reported() -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name.removesuffix(".jsonl.gz"))
 def test_the_model_could_have_produced_it(path: Path) -> None:
     """Among them are groups that rolled from one protocol to the other and back (X-ROLL-02)."""
-    told = dict(read(path).provenance)
-    assert {"broker", "client", "scenario", "assignors", "started_at"} <= told.keys()
+    provenance = dict(read(path).provenance)
+    assert {"broker", "client", "scenario", "assignors", "started_at"} <= provenance.keys()
     (verdict,) = check_file(path)
     assert verdict.outcome == "accepted", (verdict.reason, verdict.refusals)
     assert verdict.events >= 10

@@ -32,5 +32,5 @@ def test_a_broker_with_a_fault_is_refused(fault: str, protocol: str, capsys: pyt
         words = ["conform", "--target", served.bootstrap, "--protocol", protocol, "--profile", "kafka-4.4", "--json"]
         with pytest.raises(SystemExit) as left:
             main([*words, "--traces", TRACES.get(fault, "12"), "--seed", "100", "--steps", "30", "--workers", "2"])
-    told = json.loads(capsys.readouterr().out)
-    assert (left.value.code, told["counts"]["failed"] > 0) == (1, True)
+    result = json.loads(capsys.readouterr().out)
+    assert (left.value.code, result["counts"]["failed"] > 0) == (1, True)

@@ -22,7 +22,7 @@ from served import Served
 from fencepost_conformance.common.addresses import parse_address
 from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.judge.history.events import GroupHistory, History, Kind
-from fencepost_conformance.judge.history.tell import tell
+from fencepost_conformance.judge.history.one_pass import history_of
 from fencepost_conformance.targets.broker import Broker
 from fencepost_conformance.targets.jvm import jars
 from fencepost_conformance.targets.jvm.releases import broker_artifacts
@@ -70,8 +70,8 @@ def _take(found: Recorded, api: int, asked: dict[str, Any], answer: dict[str, An
     elif api == COMMIT:
         for given, row in zip(asked["topics"], answer["topics"], strict=True):
             name = given.get("name") or names[given["topic_id"]]
-            for one, told in zip(given["partitions"], row["partitions"], strict=True):
-                if told["error_code"] == 0:
+            for one, answered in zip(given["partitions"], row["partitions"], strict=True):
+                if answered["error_code"] == 0:
                     found.commits[name, one["partition_index"]].append(one["committed_offset"])
     elif answer.get("error_code") != 0:
         return
@@ -110,11 +110,13 @@ def differences(group: GroupHistory, history: History, said: Recorded, *, classi
             wrong.append(f"epochs: {epochs}, recorded: {said.completed}")
     if not said.left & joined <= gone or gone != joined:
         wrong.append(f"gone: {gone}, recorded: {said.left}")
-    told = {(history.names.get(row.place.topic, row.place.topic), row.place.partition): row for row in group.offsets}
+    committed = {
+        (history.names.get(row.place.topic, row.place.topic), row.place.partition): row for row in group.offsets
+    }
     if {place: (len(each), each[-1]) for place, each in said.commits.items()} != {
-        place: (row.commits, row.offset) for place, row in told.items()
+        place: (row.commits, row.offset) for place, row in committed.items()
     }:
-        wrong.append(f"commits: {told}, recorded: {dict(said.commits)}")
+        wrong.append(f"commits: {committed}, recorded: {dict(said.commits)}")
     if group.state != "Empty" or group.breaches:
         wrong.append(f"state {group.state}, {group.breaches} broken rules")
     return wrong
@@ -153,7 +155,7 @@ def test_history_tells_what_the_scripts_did(tmp_path: Path, start: Any) -> None:
         list(read_topic(at, OPEN, Notices())) if start is serve else None  # from now on, records have their times
         asyncio.run(played(chosen, broker, tmp_path))
         notices = Notices()
-        history = tell(read_topic(at, OPEN, notices), keep_events=True)
+        history = history_of(read_topic(at, OPEN, notices), keep_events=True)
         groups = {each.group: each for each in history.groups}
         for take in chosen:
             said = recorded(tmp_path / f"{take.name}.jsonl.gz")
@@ -162,5 +164,5 @@ def test_history_tells_what_the_scripts_did(tmp_path: Path, start: Any) -> None:
             assert differences(groups[take.name], history, said, classic=classic) == [], take.name
         assert notices.lines() == []
         if broker.data is not None:  # the segments of the log say the same
-            files = tell(rows_from(broker.data, Notices()), keep_events=True)
+            files = history_of(rows_from(broker.data, Notices()), keep_events=True)
             assert files.groups == history.groups

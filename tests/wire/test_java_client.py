@@ -46,14 +46,14 @@ class Played:
         self._output = output
 
     @property
-    def told(self) -> list[str]:
+    def lines(self) -> list[str]:
         """Return the output of the client, without times."""
         return [line.split(" ", 1)[1] for line in self._output.read_text().splitlines()]
 
     def until(self, holds: Callable[[], bool]) -> None:
         end = time.monotonic() + PATIENCE_S
         while not holds():
-            assert time.monotonic() < end, (self.told, self.broker.beats[-20:])
+            assert time.monotonic() < end, (self.lines, self.broker.beats[-20:])
             time.sleep(0.05)
 
     def for_seconds(self, seconds: float) -> int:
@@ -115,7 +115,7 @@ def test_partitions_of_a_running_callback_are_not_reported(play) -> None:
 
     with play(script, slow=60) as client:
         client.until(lambda: any(beat.full and beat.epoch > 0 for beat in client.broker.beats))
-        client.until(lambda: "assigned [t-0, t-1]" in client.told)
+        client.until(lambda: "assigned [t-0, t-1]" in client.lines)
         (full,) = (beat for beat in client.broker.beats if beat.full and beat.epoch > 0)
     assert full.owned == {}
 
@@ -134,13 +134,13 @@ def test_unreported_partitions_are_taken_while_they_are_withdrawn(play) -> None:
         return Answer(max(beat.epoch, 1), interval_ms=2_000)
 
     with play(script, slow=3, known=known) as client:
-        client.until(lambda: "assigned []" in client.told)
+        client.until(lambda: "assigned []" in client.lines)
         known.set()
-        client.until(lambda: "assigned [t-0, t-1]" in client.told)
-        told = [beat.owned for beat in client.broker.beats if beat.epoch > 0 and beat.owned is not None]
+        client.until(lambda: "assigned [t-0, t-1]" in client.lines)
+        reports = [beat.owned for beat in client.broker.beats if beat.epoch > 0 and beat.owned is not None]
         release.set()
-        client.until(lambda: "revoked [t-0, t-1]" in client.told)
-    assert told == [{}]
+        client.until(lambda: "revoked [t-0, t-1]" in client.lines)
+    assert reports == [{}]
 
 
 @pytest.mark.parametrize("commits", [True, False])
@@ -156,12 +156,12 @@ def test_partitions_of_a_failed_callback_stay_when_they_are_withdrawn(play, comm
         return Answer(beat.epoch, interval_ms=500)
 
     with play(script, failing=2, pause=6, commits=commits) as client:
-        client.until(lambda: "owns [t-0, t-1]" in client.told)
-        assert "error KafkaException" in client.told
+        client.until(lambda: "owns [t-0, t-1]" in client.lines)
+        assert "error KafkaException" in client.lines
         if commits:
             client.for_seconds(5)
-            assert client.told[-1] == "owns [t-0, t-1]"
+            assert client.lines[-1] == "owns [t-0, t-1]"
             assert client.broker.beats[-1].epoch == 3
         else:
-            client.until(lambda: client.told[-1] == "owns [t-0]")
-            assert "revoked [t-1]" in client.told
+            client.until(lambda: client.lines[-1] == "owns [t-0]")
+            assert "revoked [t-1]" in client.lines

@@ -66,8 +66,8 @@ def test_same_user_data_as_kafka(kafka: KafkaAssignors, assignor: StickyAssignor
         cases.append((tuple(draw.sample(sorted(held), len(held))), draw.randint(0, 2**31 - 1)))
     answers = kafka.ask([client.user_data(assignor.name, held, generation) for held, generation in cases])
     for (held, generation), answer in zip(cases, answers, strict=True):
-        told = assignor if held is None else assignor.on_assignment(Assignment(held), generation)
-        assert told.user_data(frozenset({"t"})) == client.data(answer), held
+        member = assignor if held is None else assignor.on_assignment(Assignment(held), generation)
+        assert member.user_data(frozenset({"t"})) == client.data(answer), held
 
 
 def test_members_reach_an_assignor_in_this_order(kafka: KafkaAssignors) -> None:

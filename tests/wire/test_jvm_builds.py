@@ -46,10 +46,10 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[dict[str, o
 
 @pytest.mark.parametrize("words", [("conform", "--traces", "12", "--protocol", "mixed"), ("replay", "3")])
 def test_an_unpacked_release_is_a_target(unpacked: Path, capsys: pytest.CaptureFixture[str], words: list[str]) -> None:
-    told = f"{unpacked} holds Kafka {RELEASE}; profile kafka-4.3"
+    message = f"{unpacked} holds Kafka {RELEASE}; profile kafka-4.3"
     found, said = answer(capsys, *words, "--target", f"kafka:{unpacked}")
-    assert found["build"] == {"version": RELEASE, "folder": str(unpacked), "profile": "kafka-4.3", "message": told}
-    assert told in said.splitlines()
+    assert found["build"] == {"version": RELEASE, "folder": str(unpacked), "profile": "kafka-4.3", "message": message}
+    assert message in said.splitlines()
 
 
 @pytest.mark.all

@@ -20,7 +20,7 @@ from fencepost.protocol.records import Record
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.judge.compare.lockstep import as_far_as_told, first_difference
+from fencepost_conformance.judge.compare.lockstep import as_far_as_recorded, first_difference
 from fencepost_conformance.judge.rows.check import Checker, as_row
 from fencepost_conformance.judge.rows.job import Job, TraceOutcome
 from fencepost_conformance.targets.core import Core
@@ -138,7 +138,7 @@ def reply(seen: Observation) -> c.ConsumerGroupHeartbeatResponse:
 
 
 def test_a_first_member_writes_its_records_and_is_answered_when_they_are_replicated(kafka: KafkaJvm) -> None:
-    joined, told = run(kafka, join(10, 1, instance="i"), ev.Appended(11, offset=5))[2:]
+    joined, replicated = run(kafka, join(10, 1, instance="i"), ev.Appended(11, offset=5))[2:]
     hash_ = joined.records[1].value.metadata_hash  # type: ignore[union-attr]
     assert hash_ != 0
     held = r.AssignedPartitions(ORDERS, (0, 1, 2), assignment_epochs=(2, 2, 2))
@@ -182,7 +182,7 @@ def test_a_first_member_writes_its_records_and_is_answered_when_they_are_replica
     assert view.partition_epochs == ((ORDERS, 0, 2), (ORDERS, 1, 2), (ORDERS, 2, 2))
     assert (view.members[0].assigned, view.members[0].server_assignor) == ((held,), "range")
     assert view.refresh_deadline is None  # another group object set it than the one of the replay
-    assert reply(told) == c.ConsumerGroupHeartbeatResponse(
+    assert reply(replicated) == c.ConsumerGroupHeartbeatResponse(
         ErrorCode.NONE,
         member_id="m",
         member_epoch=2,
@@ -463,7 +463,8 @@ def test_kafka_still_has_its_faults(path: Path, kafka: KafkaJvm) -> None:
     assert isinstance(trace, EventTrace)
     recorded = [seen for seen in trace.observations if seen is not None]
     assert (
-        first_difference(as_far_as_told(kafka.run(trace.settings, INTENDED, trace.events), recorded), recorded) is None
+        first_difference(as_far_as_recorded(kafka.run(trace.settings, INTENDED, trace.events), recorded), recorded)
+        is None
     )
     assert f"(findings/consumer/{path.name})" in (DOCS / "findings.md").read_text()
 

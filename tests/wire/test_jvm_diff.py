@@ -76,9 +76,9 @@ def test_two_releases(traces: str, tmp_path: Path, capsys: pytest.CaptureFixture
     words = ["diff", f"kafka:{OLD}", f"kafka:{NEW}", "--protocol", "consumer", "--traces", traces, "--workers", "1"]
     with pytest.raises(SystemExit) as left:
         main([*words, "--json", "-o", str(tmp_path)])
-    told = json.loads(capsys.readouterr().out)
+    result = json.loads(capsys.readouterr().out)
     assert left.value.code == 1
-    groups = {group["key"]: group for group in told["groups"]}
+    groups = {group["key"]: group for group in result["groups"]}
     first = groups["ConsumerGroupHeartbeat: records[ConsumerGroupMetadata].value.epoch +1->+2"]
     assert (first["a"], first["b"], first["following"]) == ("1", "2", 0)
     assert first["shortest"]["switches"].keys() == {"old_epochs_start_at_zero"}
@@ -110,6 +110,6 @@ def test_a_folder_of_jars_is_the_release_that_it_holds(capsys: pytest.CaptureFix
     words = ["diff", f"kafka:{folder}", f"kafka:{NEW}", "--protocol", "mixed", "--traces", "5", "--workers", "1"]
     with pytest.raises(SystemExit) as left:
         main([*words, "--json"])
-    told = json.loads(capsys.readouterr().out)
-    assert (left.value.code, told["groups"]) == (0, [])
-    assert told["a"]["build"]["version"] == NEW
+    result = json.loads(capsys.readouterr().out)
+    assert (left.value.code, result["groups"]) == (0, [])
+    assert result["a"]["build"]["version"] == NEW

@@ -69,16 +69,16 @@ EVENTS = (
 
 
 def _two_members_own_a_partition(seen: list[Observation]) -> None:
-    told = {
+    answers = {
         reply.request_id: reply.body
         for each in seen
         for reply in each.replies
         if isinstance(reply.body, ConsumerGroupHeartbeatResponse)
     }
-    assert told[5].assignment == (TopicPartitions(TOPIC, (2, 3)),)
-    assert (told[9].member_epoch, told[9].assignment) == (3, (TopicPartitions(TOPIC, (2,)),))
-    assert told[11].assignment == (TopicPartitions(TOPIC, (3,)),)
-    assert told[12].error_code is ErrorCode.FENCED_MEMBER_EPOCH
+    assert answers[5].assignment == (TopicPartitions(TOPIC, (2, 3)),)
+    assert (answers[9].member_epoch, answers[9].assignment) == (3, (TopicPartitions(TOPIC, (2,)),))
+    assert answers[11].assignment == (TopicPartitions(TOPIC, (3,)),)
+    assert answers[12].error_code is ErrorCode.FENCED_MEMBER_EPOCH
 
 
 @pytest.mark.parametrize("profile", [INTENDED, PROFILES["kafka-4.4"]], ids=lambda profile: profile.name)

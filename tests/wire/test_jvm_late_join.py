@@ -55,26 +55,26 @@ EVENTS = (
 )
 
 
-def _is_told_to_nobody(seen: list[Observation]) -> None:
-    told = {
+def _no_member_is_informed(seen: list[Observation]) -> None:
+    answers = {
         reply.request_id: reply.body.assignment
         for each in seen
         for reply in each.replies
         if isinstance(reply.body, ConsumerGroupHeartbeatResponse)
     }
-    assert told[2] == ()
-    assert told[5] == (TopicPartitions(TOPIC, (1,)),)
-    assert told[6] is None
+    assert answers[2] == ()
+    assert answers[5] == (TopicPartitions(TOPIC, (1,)),)
+    assert answers[6] is None
     (group,) = [each.consumer_groups["g"] for each in seen if "g" in each.consumer_groups][-1:]
     assert group.state is ConsumerGroupState.STABLE
 
 
 @pytest.mark.parametrize("profile", [INTENDED, PROFILES["kafka-4.4"]], ids=lambda profile: profile.name)
 def test_the_core_informs_no_member(profile: Profile) -> None:
-    _is_told_to_nobody(list(Core().run(SETTINGS, profile, EVENTS)))
+    _no_member_is_informed(list(Core().run(SETTINGS, profile, EVENTS)))
 
 
 @pytest.mark.jvm
 @pytest.mark.parametrize("release", ["4.3.1", "4.4.0"])
 def test_kafka_informs_no_member(kafka_of: KafkaOf, release: str) -> None:
-    _is_told_to_nobody(list(kafka_of(release).run(SETTINGS, PROFILES["kafka-4.4"], EVENTS)))
+    _no_member_is_informed(list(kafka_of(release).run(SETTINGS, PROFILES["kafka-4.4"], EVENTS)))

@@ -33,7 +33,7 @@ RESOLVED = ev.TaskDone(1, ev.TaskKey(ev.TaskKind.REGEX, "g"))
 JOINED = (LOADED, request(0, 1, 1, BODY), RESOLVED)
 LATER = request(30_000, 2, 1, replace(BODY, member_epoch=1))
 #: which lists it gets, and when: none at all; one without topics after the resolution; one before everything, too
-TOLD = {
+IMAGES = {
     "never": (*JOINED, LATER),
     "after": (*JOINED, ev.TopicsChanged(20_000, (), version=5), LATER),
     "before": (ev.TopicsChanged(0, (), version=5), *JOINED, ev.TopicsChanged(20_000, (), version=6), LATER),
@@ -44,18 +44,18 @@ TOLD = {
 def test_before_the_first_image(kafka_of: KafkaOf, release: str) -> None:
     profile, old = PROFILES[profile_of_version(release)], release[:3] in {"4.0", "4.1"}
     kafka = kafka_of(release)
-    for told, events in TOLD.items():
+    for when, events in IMAGES.items():
         answers = kafka.run(Settings(), profile, events)
         core, failure = Core().run_until_raised(Settings(), profile, events)
         found = compare(Settings(), profile, events, core, answers)
-        assert (failure, found.difference) == (None, None), told
-        assert follow(Settings(), profile, events, answers).refused is None, told
+        assert (failure, found.difference) == (None, None), when
+        assert follow(Settings(), profile, events, answers).refused is None, when
         (version,) = [
             record.value.version
             for step in answers
             for record in step.records
             if isinstance(record.value, ConsumerGroupRegularExpressionValue)
         ]
-        assert version == (5 if told == "before" else -1 if old else 0)
+        assert version == (5 if when == "before" else -1 if old else 0)
         asks_again = bool(answers[-1].tasks)
-        assert asks_again is (old and told == "after"), told
+        assert asks_again is (old and when == "after"), when

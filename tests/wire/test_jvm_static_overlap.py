@@ -101,27 +101,27 @@ MISSED_JOIN = (
 
 
 def _two_processes_own_a_share(seen: list[Observation]) -> None:
-    told = {reply.request_id: reply.body for each in seen for reply in each.replies}
-    (first, second) = (told[2], told[4])
+    answers = {reply.request_id: reply.body for each in seen for reply in each.replies}
+    (first, second) = (answers[2], answers[4])
     assert isinstance(first, m.SyncGroupResponse)
     assert isinstance(second, m.SyncGroupResponse)
     assert (first.assignment, second.assignment) == (SHARE, SHARE)
-    joined = told[3]
+    joined = answers[3]
     assert isinstance(joined, m.JoinGroupResponse)
     assert (joined.error_code, joined.generation_id, joined.member_id) == (ErrorCode.NONE, 1, NEW)
-    assert told[5] == m.HeartbeatResponse(error_code=ErrorCode.FENCED_INSTANCE_ID)
+    assert answers[5] == m.HeartbeatResponse(error_code=ErrorCode.FENCED_INSTANCE_ID)
 
 
 def _two_members_own_a_share(seen: list[Observation]) -> None:
-    told = {reply.request_id: reply.body for each in seen for reply in each.replies}
-    slow, third, joined = told[4], told[9], told[6]
+    answers = {reply.request_id: reply.body for each in seen for reply in each.replies}
+    slow, third, joined = answers[4], answers[9], answers[6]
     assert isinstance(slow, m.SyncGroupResponse)
     assert isinstance(third, m.SyncGroupResponse)
     assert (slow.assignment, third.assignment) == (SHARE, SHARE)
     assert isinstance(joined, m.JoinGroupResponse)
     assert {each.member_id for each in joined.members} == {LEADER, SLOW, THIRD}
-    assert told[7] == m.HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
-    assert told[10] == m.HeartbeatResponse(error_code=ErrorCode.ILLEGAL_GENERATION)
+    assert answers[7] == m.HeartbeatResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)
+    assert answers[10] == m.HeartbeatResponse(error_code=ErrorCode.ILLEGAL_GENERATION)
 
 
 SCENES = {

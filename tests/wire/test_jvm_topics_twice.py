@@ -23,12 +23,12 @@ RELEASES = [("4.0.2", "kafka-4.0"), ("4.3.1", "kafka-4.3"), ("4.4.0", "kafka-4.4
 def topics(by_id: bool, *named: tuple[str, tuple[int, ...]]) -> tuple[o.OffsetCommitRequestTopic, ...]:
     """Return ``orders`` by name or by id, and topics that do not exist, each with the numbers of its partitions."""
 
-    def told(name: str) -> dict[str, Any]:
+    def fields(name: str) -> dict[str, Any]:
         return {"topic_id": TOPIC.topic_id if name == "orders" else bytes(15) + b"\x63"} if by_id else {"name": name}
 
     return tuple(
         o.OffsetCommitRequestTopic(
-            **told(name),
+            **fields(name),
             partitions=tuple(o.OffsetCommitRequestPartition(each, committed_offset=each + 5) for each in numbers),
         )
         for name, numbers in named

@@ -38,10 +38,10 @@ def kafka(request: pytest.FixtureRequest, assignors_of: AssignorsOf) -> Iterator
 @pytest.mark.parametrize("release", ["4.0.2", NEWEST])
 def test_kept_defaults_match_the_release(release: str) -> None:
     try:
-        told = ask_defaults(release)
+        defaults = ask_defaults(release)
     except CannotRun as reason:
         pytest.skip(str(reason))
-    assert values.of_kafka(told) == KEPT["defaults"][release]
+    assert values.of_kafka(defaults) == KEPT["defaults"][release]
 
 
 def test_kept_bytes_match_kafkas(kafka: KafkaAssignors) -> None:

@@ -55,8 +55,8 @@ def judged(
         with pytest.raises(SystemExit) as left:
             main([*words, "--workers", "1", *more])
     assert not refused, "it asks for what is not offered"
-    told = capsys.readouterr()
-    return left.value.code, " ".join(told.out.split()), told.err.strip().splitlines()[-1] if told.err else ""
+    output = capsys.readouterr()
+    return left.value.code, " ".join(output.out.split()), output.err.strip().splitlines()[-1] if output.err else ""
 
 
 def test_a_broker_with_the_consumer_protocol_alone_is_judged(
@@ -96,8 +96,8 @@ def test_topics_that_exist_serve_a_broker_that_creates_none(
 
 def swept(served: tuple[str, Versions], protocol: str, key: int, capsys: pytest.CaptureFixture[str]) -> None:
     offered = {each: bounds for each, bounds in served[1].items() if each != key}
-    told = ("--setting", DELAY) if key == DESCRIBE_CONFIGS else ()  # it cannot say so itself then
-    status, out, err = judged(served, offered, protocol, capsys, *told)
+    settings = ("--setting", DELAY) if key == DESCRIBE_CONFIGS else ()  # it cannot say so itself then
+    status, out, err = judged(served, offered, protocol, capsys, *settings)
     needed = {*CLIENTS[GroupProtocol(protocol)], METADATA, *({CREATE_TOPICS} if protocol != "classic" else ())}
     if key in needed:
         assert status == 2, out

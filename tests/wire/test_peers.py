@@ -159,8 +159,8 @@ def test_a_driver_reads_shares_and_leaves(
     finally:
         for each in members:
             each.kill()
-    told = admin.describe_consumer_groups([group])[group].result(WAIT_S)
-    assert (told.state.name, told.members) == ("EMPTY", [])
+    group_described = admin.describe_consumer_groups([group])[group].result(WAIT_S)
+    assert (group_described.state.name, group_described.members) == ("EMPTY", [])
 
 
 def newest_commits(driver: Driver) -> set[tuple[str, int, int]]:

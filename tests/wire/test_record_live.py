@@ -42,8 +42,8 @@ def _member(address: str, name: str, protocol: str) -> subprocess.Popen[str]:
 def _wait_for(member: subprocess.Popen[str], partitions: int) -> None:
     assert member.stdout is not None
     for line in member.stdout:
-        told = json.loads(line)
-        if told["event"] == "assigned" and len(told["partitions"]) == partitions:
+        event = json.loads(line)
+        if event["event"] == "assigned" and len(event["partitions"]) == partitions:
             return
     raise AssertionError("the member ended")
 
@@ -77,9 +77,9 @@ def test_a_live_recording_is_whole_and_accepted(broker: Broker, tmp_path: Path, 
     _wait_for(one, 4)
     _close(one)
     recorder.send_signal(signal.SIGINT)
-    told, _ = recorder.communicate(timeout=120)
+    output, _ = recorder.communicate(timeout=120)
     assert recorder.returncode == 0
-    counts = json.loads(told)["counts"]
+    counts = json.loads(output)["counts"]
     assert counts["malformed"] == 0
     assert counts["events"] > 20
 

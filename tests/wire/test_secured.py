@@ -78,12 +78,12 @@ def why(target: str, path: Path | None) -> str:
         async with questions(host, int(port), read_access(path)) as broker:
             await broker.ask("metadata", 0, 13, topics=(), allow_auto_topic_creation=False)
 
-    with pytest.raises(Exception) as told:  # noqa: PT011 — an OSError or a MalformedFrame
+    with pytest.raises(Exception) as failure:  # noqa: PT011 — an OSError or a MalformedFrame
         asyncio.run(ask())
-    return str(told.value)
+    return str(failure.value)
 
 
-def is_told_what_is_wrong(target: str, keys: Path) -> None:
+def reports_what_is_wrong(target: str, keys: Path) -> None:
     assert "rejects the login of alice" in why(target, config(keys, "SCRAM-SHA-512", sasl_password="wrong"))
     assert "is not trusted" in why(target, config(keys, ssl_truststore_location=str(keys / "other.pem")))
     assert "a certificate (--client-config)" in why(target, config(keys, ssl_keystore_location=None))
@@ -95,7 +95,7 @@ def test_a_server_that_wants_all_of_it(keys: Path, capsys: pytest.CaptureFixture
     options = ("--tls-cert", "server.pem", "--tls-client-ca", "ca.pem", "--users", "users")
     paths = [each if each.startswith("--") else str(keys / each) for each in options]
     with Served("--profile", "kafka-4.4", "--setting", "group.initial.rebalance.delay.ms=100", *paths) as server:
-        is_told_what_is_wrong(server.bootstrap, keys)
+        reports_what_is_wrong(server.bootstrap, keys)
         words = ("--profile", "kafka-4.4", "--protocol", "mixed", "--traces", "2", "--steps", "20")
         found = conform(capsys, server.bootstrap, config(keys, "SCRAM-SHA-256"), *words)
         assert (found["passed"], found["status"]) == (True, 0), found
@@ -112,8 +112,8 @@ async def recorded(upstream: str, path: Path, trace: Path) -> None:
             ready=here.set_result, complain=lambda _: None, access=read_access(path),
         )
     )  # fmt: skip
-    told = await here
-    async with questions(told.host, told.port) as broker:
+    ready = await here
+    async with questions(ready.host, ready.port) as broker:
         answer = await broker.ask("heartbeat", 0, 4, group_id="g", generation_id=1, member_id="m")
         assert answer.error_code.value == 25
     until.set()
@@ -134,7 +134,7 @@ def test_a_kafka_that_wants_all_of_it(keys: Path, capsys: pytest.CaptureFixture[
     secured = {f"listener.name.secured.ssl.{name}": value for name, value in stores.items()}
     with Broker(initial_rebalance_delay_ms=100, settings=secured, logins={"alice": "secret-1"}) as broker:
         target = f"127.0.0.1:{broker.secured_port}"
-        is_told_what_is_wrong(target, keys)
+        reports_what_is_wrong(target, keys)
         for mechanism in ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"):
             found = conform(capsys, target, config(keys, mechanism), "--protocol", "mixed", "--traces", "2")
             assert (found["passed"], found["status"]) == (True, 0), found

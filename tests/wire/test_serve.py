@@ -175,9 +175,9 @@ def test_admin_tools_list_describe_reset_and_delete_groups(served: Served) -> No
         while len(member.assignment()) < 4:
             assert time.monotonic() < deadline
             member.poll(0.1)
-        told = admin.describe_consumer_groups([name])[name].result()
-        assert (told.state.name, len(told.members)) == ("STABLE", 1)
-        assert len(told.members[0].assignment.topic_partitions) == 4
+        described = admin.describe_consumer_groups([name])[name].result()
+        assert (described.state.name, len(described.members)) == ("STABLE", 1)
+        assert len(described.members[0].assignment.topic_partitions) == 4
         listed = admin.list_consumer_groups().result().valid
         assert name in {row.group_id for row in listed}
         member.close()

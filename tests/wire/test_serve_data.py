@@ -48,7 +48,7 @@ def test_acknowledged_records_survive_and_decided_transactions_are_finished(tmp_
     admins = pytest.importorskip("confluent_kafka.admin", reason=NEEDS)
     acknowledged: list[bytes] = []
 
-    def told(error: object, message: object) -> None:
+    def delivered(error: object, message: object) -> None:
         if error is None:
             acknowledged.append(message.value())  # type: ignore[attr-defined]
 
@@ -61,7 +61,7 @@ def test_acknowledged_records_survive_and_decided_transactions_are_finished(tmp_
             while stop.ident is None or stop.is_alive():
                 if stop.ident is None and len(acknowledged) > before + 40:
                     stop.start()
-                producer.produce("log", f"{kill}-{at}".encode(), callback=told)
+                producer.produce("log", f"{kill}-{at}".encode(), callback=delivered)
                 producer.poll(0.001)
                 at += 1
             producer.flush(3)
@@ -110,8 +110,8 @@ def test_acknowledged_records_survive_and_decided_transactions_are_finished(tmp_
 
 def used_mib(server: Served) -> float:
     assert server.process is not None
-    told = Path(f"/proc/{server.process.pid}/status").read_text()
-    return int(told.partition("VmRSS:")[2].split()[0]) / 1024
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1024
 
 
 @pytest.mark.all

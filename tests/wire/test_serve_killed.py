@@ -73,7 +73,7 @@ def test_a_scene_in_which_all_holds_is_accepted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         ("lost", "a-3 was acknowledged, but is not in the topic"),
         ("twice", "a-1 is in partition 1 after a-1"),
@@ -85,10 +85,10 @@ def test_a_scene_in_which_all_holds_is_accepted() -> None:
         ("behind", "g ends at 1@0, but the partition ends at 1"),
     ],
 )
-def test_violations_are_found(change: str, told: str) -> None:
+def test_violations_are_found(change: str, message: str) -> None:
     lines, log, committed = copy.deepcopy((LINES, LOG, COMMITTED))
     _change(lines, log, committed, change)
-    assert judged(lines, log, committed) == [told]
+    assert judged(lines, log, committed) == [message]
 
 
 def holds(*words: str, least: Callable[[dict[str, int]], bool]) -> None:
@@ -96,10 +96,10 @@ def holds(*words: str, least: Callable[[dict[str, int]], bool]) -> None:
     ended = subprocess.run(command, capture_output=True, text=True, timeout=560, check=False)
     if ended.returncode == 2:
         pytest.skip(ended.stderr.strip().splitlines()[-1].removeprefix("scene: "))
-    told = json.loads(ended.stdout)
-    assert told["faults"] == [], ended.stderr
+    report = json.loads(ended.stdout)
+    assert report["faults"] == [], ended.stderr
     assert ended.returncode == 0
-    assert least(told["counts"]), told
+    assert least(report["counts"]), report
 
 
 @pytest.mark.clients

@@ -65,8 +65,8 @@ class _Context(SpawnContext):
     def __init__(self) -> None:
         self.made: list[_Worker] = []
 
-    def Process(self, *told: Any, **named: Any) -> _Worker:  # type: ignore[override]
-        self.made.append(_Worker(*told, **named))
+    def Process(self, *positional: Any, **named: Any) -> _Worker:  # type: ignore[override]
+        self.made.append(_Worker(*positional, **named))
         return self.made[-1]
 
 

@@ -27,7 +27,7 @@ class ClassicSteps(Steps):
             (60 * (1 - mood.hostile), self._client),
             (60 * mood.hostile, self.forge),
             (60 * mood.duplicate, self.duplicate),
-            (2, self.untold),
+            (2, self.request_of_replaced_member),
             (10, self._wait),
             (6, self._replicate),
             (mood.admin, self._admin),
@@ -82,7 +82,7 @@ class ClassicSteps(Steps):
         else:
             self._world.request(version, body, host=(client.plan.client_id, client.plan.client_host))
 
-    def untold(self) -> None:
+    def request_of_replaced_member(self) -> None:
         """Send a request of a replaced static member whose new id no answer has shown yet (C-STATIC-17)."""
         world, rng = self._world, self._rng
         for client in self.clients:

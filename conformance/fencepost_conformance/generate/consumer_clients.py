@@ -186,7 +186,7 @@ class ConsumerClient:
         if not isinstance(body, c.ConsumerGroupHeartbeatResponse):
             return
         if body.error_code is ErrorCode.NONE:
-            self._told(body)
+            self._take_assignment(body)
         elif body.error_code in _REJOIN:
             self._forget()
         elif body.error_code not in _RETRY:
@@ -194,7 +194,7 @@ class ConsumerClient:
             self.member_id = ""
             self.silent = True  # it gives up, or backs off
 
-    def _told(self, body: c.ConsumerGroupHeartbeatResponse) -> None:
+    def _take_assignment(self, body: c.ConsumerGroupHeartbeatResponse) -> None:
         if body.member_epoch < 0:
             return
         self.member_id, self.epoch, self.phase = body.member_id or self.member_id, body.member_epoch, ConsumerPhase.IN

@@ -46,16 +46,16 @@ class ConsumerSteps(Steps):
             (1, self._configure),
             (mood.admin, self._admin),
             (mood.fail_over, self._fail_over),
-            *([(2, self._classic.untold)] if self._classic is not None else []),
+            *([(2, self._classic.request_of_replaced_member)] if self._classic is not None else []),
         ]
 
     def _begin(self) -> None:
         early = self._rng.random() < 0.9  # a broker has a metadata image first; a test host may not
         if early:
-            self._tell_topics()
+            self._publish_topics()
         super()._begin()
         if not early:
-            self._tell_topics()
+            self._publish_topics()
 
     def preloaded(self) -> list[Record]:
         records = consumer_preload.preloaded(self._rng, self._world.plan, self._clients, self._topics)
@@ -175,9 +175,9 @@ class ConsumerSteps(Steps):
 
     def _change_topics(self) -> None:
         self._topics.change()
-        self._tell_topics()
+        self._publish_topics()
 
-    def _tell_topics(self) -> None:
+    def _publish_topics(self) -> None:
         image = self._topics.image()
         for client in self._classic.clients if self._classic is not None else ():
             if isinstance(client, MixedClient):

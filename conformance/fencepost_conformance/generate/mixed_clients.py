@@ -33,7 +33,7 @@ _VERSIONS = (0, 1, 1, 2, 3, 3, 3)
 _LOST = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID)
 
 
-class Told(Enum):
+class GenerationClaim(Enum):
     """The generation and the owned partitions in a subscription."""
 
     TRUTH = "truth"
@@ -47,7 +47,7 @@ class Told(Enum):
 class MixedClient(Client):
     """``version``: of its subscriptions and assignments. ``reports``: protocols under which it reports owned
     partitions. ``garbled``: position of the protocol that it offers with unreadable bytes (X-SYNC-07, X-DOWN-09).
-    ``owned``: its last assignment. ``previous``: the previous generation. ``told``: how its next JoinGroup reports
+    ``owned``: its last assignment. ``previous``: the previous generation. ``claim``: how its next JoinGroup reports
     both. ``sizes``: number of partitions by topic, which the host keeps up to date."""
 
     version: int = 3
@@ -55,11 +55,11 @@ class MixedClient(Client):
     garbled: int | None = None
     owned: tuple[TopicPartition, ...] = ()
     previous: int = NO_GENERATION
-    told: Told = Told.TRUTH
+    claim: GenerationClaim = GenerationClaim.TRUTH
     sizes: dict[str, int] = field(default_factory=dict)
 
     def next_request(self, rng: Random, restart: float) -> tuple[int, RequestBody] | None:
-        self.told = rng.choice([*Told][1:]) if rng.random() < 0.12 else Told.TRUTH
+        self.claim = rng.choice([*GenerationClaim][1:]) if rng.random() < 0.12 else GenerationClaim.TRUTH
         return Client.next_request(self, rng, restart)
 
     def restart(self, rng: Random) -> None:
@@ -82,14 +82,14 @@ class MixedClient(Client):
         owned = self.owned if name in self.reports else ()
         user_data = self.round.to_bytes(4, "big") if self.round else None
         generation = self.generation
-        match self.told:
-            case Told.NO_GENERATION:
+        match self.claim:
+            case GenerationClaim.NO_GENERATION:
                 generation = NO_GENERATION
-            case Told.PREVIOUS:
+            case GenerationClaim.PREVIOUS:
                 generation = self.previous
-            case Told.LESS:
+            case GenerationClaim.LESS:
                 owned = owned[1:]
-            case Told.MORE:
+            case GenerationClaim.MORE:
                 owned = tuple(dict.fromkeys((*owned, *self._all())))
         return Protocol(name, encoded(Subscription(self.plan.topics, user_data, owned, generation), self.version))
 

@@ -17,12 +17,12 @@ def with_generations(body: JoinGroupRequest, moved: Callable[[int], int]) -> Joi
 
 def _moved(metadata: bytes, moved: Callable[[int], int]) -> bytes:
     try:
-        told = embedded.decode_subscription(metadata)
+        subscription = embedded.decode_subscription(metadata)
     except embedded.SchemaError:
         return metadata
-    if told.generation_id == embedded.NO_GENERATION:
+    if subscription.generation_id == embedded.NO_GENERATION:
         return metadata
-    generation = moved(told.generation_id)
-    if generation == told.generation_id:
+    generation = moved(subscription.generation_id)
+    if generation == subscription.generation_id:
         return metadata
-    return embedded.encode_subscription(replace(told, generation_id=generation), embedded.version_of(metadata))
+    return embedded.encode_subscription(replace(subscription, generation_id=generation), embedded.version_of(metadata))

@@ -34,18 +34,18 @@ def read_known(path: Path) -> dict[str, Accepted]:
         raise CannotRun(f"{path}: not text in UTF-8") from None
     entries: dict[str, Accepted] = {}
     for number, line in enumerate(text.splitlines(), 1):
-        told = line.strip()
-        if not told or told.startswith("#"):
+        entry = line.strip()
+        if not entry or entry.startswith("#"):
             continue
-        key, between, reason = (part.strip() for part in told.partition(_BETWEEN))
+        key, between, reason = (part.strip() for part in entry.partition(_BETWEEN))
         if not between or not key or not reason:
-            raise CannotRun(f"{path}, line {number}: expected KEY{_BETWEEN}REASON, found {told[:80]!r}")
+            raise CannotRun(f"{path}, line {number}: expected KEY{_BETWEEN}REASON, found {entry[:80]!r}")
         if key in entries:
             raise CannotRun(f"{path}, line {number}: this key is already in line {entries[key].line}: {key}")
         entries[key] = Accepted(key, reason, number)
     return entries
 
 
-def never_met(entry: Accepted) -> str:
+def unmatched(entry: Accepted) -> str:
     """Return a line, with Rich's markup, about an entry that no difference matched."""
     return f"[yellow]not matched[/] line {entry.line}: {escape(entry.key)}"

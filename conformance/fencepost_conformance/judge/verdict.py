@@ -96,12 +96,12 @@ class Unsettled:
 def gaps(tally: Tally, unsettled: Sequence[Unsettled], things: str, stopped: str | None = None) -> list[str]:
     """Return why a run is incomplete, a sentence for each reason; empty if everything was decided. ``things``: the
     plural of what was judged; ``stopped``: why the run ended early."""
-    told = [stopped] if stopped else []
+    reasons = [stopped] if stopped else []
     for verdict in (Verdict.UNDECIDED, Verdict.BROKEN):
         if number := tally.as_counts()[verdict]:
             first = next((each for each in unsettled if each.verdict is verdict), None)
             where = f" (first: {first.what}: {first.why})" if first is not None else ""
-            told.append(f"{number:,} of {counted(tally.total, things)} {verdict.value}{where}")
-    if not told and not tally.total:
-        told.append("nothing was decided")
-    return told
+            reasons.append(f"{number:,} of {counted(tally.total, things)} {verdict.value}{where}")
+    if not reasons and not tally.total:
+        reasons.append("nothing was decided")
+    return reasons

@@ -170,8 +170,8 @@ def main() -> None:
         {"what": each.stage.title, "verdict": each.word, "seconds": round(each.seconds, 1), "result": each.result}
         for each in findings
     ]
-    told = {"seed": seed, "verdict": outcome_of_stages(findings), "stages": summary}
-    (out / "summary.json").write_text(json.dumps(told, indent=1, default=str), encoding="utf-8")
+    result = {"seed": seed, "verdict": outcome_of_stages(findings), "stages": summary}
+    (out / "summary.json").write_text(json.dumps(result, indent=1, default=str), encoding="utf-8")
     console.print(f"report: {out.relative_to(root)}/ (summary.json, a report.html for each protocol and profile)")
     console.print(f"the command is {command_of(root)}; {command_of(root)} --help lists its commands")
     outcome = outcome_of_stages(findings)

@@ -29,8 +29,8 @@ def run(setup: Setup, *, as_json: bool) -> None:
     def ready(at: Ready) -> None:
         topics = {each.name: len(each.logs) for each in at.node.topics}
         if as_json:
-            told = {"event": "ready", "listen": str(at.listen), "topics": topics}
-            print(json.dumps(told | ({"status": str(at.status)} if at.status else {})), flush=True)
+            event = {"event": "ready", "listen": str(at.listen), "topics": topics}
+            print(json.dumps(event | ({"status": str(at.status)} if at.status else {})), flush=True)
             return
         print(f"listening on {at.listen}", flush=True)
         if topics:

@@ -193,7 +193,7 @@ def progress(description: str, total: int | None = None) -> Iterator[Meter]:
     """Show progress on standard error: a moving line on a terminal, else a line every few seconds."""
     if not sys.stderr.isatty():
         meter = Meter(description, total)
-        with _telling(meter):
+        with _printing(meter):
             yield meter
         return
     from rich.console import Console  # noqa: PLC0415
@@ -219,16 +219,16 @@ def progress(description: str, total: int | None = None) -> Iterator[Meter]:
 
 
 @contextmanager
-def _telling(meter: Meter) -> Iterator[None]:
+def _printing(meter: Meter) -> Iterator[None]:
     """Print the meter's state every ``EVERY`` seconds until the block ends."""
     done = Event()
     began = time.monotonic()
 
-    def tell() -> None:
+    def print_state() -> None:
         while not done.wait(EVERY):
             print(f"{meter}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
-    teller = Thread(target=tell, daemon=True)
+    teller = Thread(target=print_state, daemon=True)
     teller.start()
     try:
         yield

@@ -42,13 +42,13 @@ def write_report(directory: Path, summary: Summary, seconds: float, seed: int | 
     if summary.over_wire:
         for row in summary.unsettled_rows:
             _write_recorded(directory, summary, row)
-    told = {
+    document = {
         "verdict": summary.outcome,
         "counts": counts(summary, seconds) | summary.tally.as_counts(),
         **unsettled_as_json(summary.unsettled()),
         **details(summary),
     }
-    (directory / "summary.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    (directory / "summary.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     job, seeds = summary.job, None if seed is None else f"{seed} to {seed + max(summary.traces, 1) - 1}"
     made = made_now(target=job.target, profile=job.profile, protocol=job.protocol, seeds=seeds)
     (directory / "report.html").write_text(report_page(summary, seconds, charts, made, otherwise), encoding="utf-8")

@@ -135,8 +135,8 @@ class Outcome:
             pinned = self.pinned.get(release_of(target))
             for name in self.changed(target):
                 was = pinned.get(name) if pinned else None
-                told = f"{target} {name}: {rows[name].verdict}, pinned {was or 'nothing'}. {rows[name].why}"
-                notes.append(Text(told, style="red"))
+                line = f"{target} {name}: {rows[name].verdict}, pinned {was or 'nothing'}. {rows[name].why}"
+                notes.append(Text(line, style="red"))
             for name, row in rows.items():
                 if row.why and (self.explained or (pinned is None and row.verdict is Verdict.DIFFERENT)):
                     notes.append(Text(f"{target} {name}: {row.why}"))

@@ -85,8 +85,8 @@ def _square(standing: Standing) -> str:
     has = ", ".join(column for column in COLUMNS if standing.has(column)) or "no evidence"
     reason = standing.excused or standing.impossible
     where = f"{has}; docs/rules/{rule.file}{f'; {reason}' if reason else ''}"
-    name, text, told = (escape(each, quote=True) for each in (rule.id, rule.plain, where))
+    name, text, place = (escape(each, quote=True) for each in (rule.id, rule.plain, where))
     return (
         f'<button type="button" class="{kind_of(standing)}" aria-pressed="false" aria-label="{name}" title="{text}" '
-        f'data-rule="{name}" data-where="{told}">{escape(number)}</button>'
+        f'data-rule="{name}" data-where="{place}">{escape(number)}</button>'
     )

@@ -115,7 +115,7 @@ def build_found(target: TargetName, profile: str) -> dict[str, dict[str, str]]:
     return {"build": {"version": target.release, "folder": target.folder, "profile": profile, "message": message}}
 
 
-def tell_build(target: TargetName, profile: str) -> None:
+def report_build(target: TargetName, profile: str) -> None:
     """Print that on standard error, before the work begins."""
     for found in build_found(target, profile).values():
         print(found["message"], file=sys.stderr)

@@ -63,7 +63,9 @@ def header(
         name=name,
         profile=profile.name,
         switches={k: getattr(profile, k) for k in sorted(SWITCH_NAMES) if getattr(profile, k) != getattr(base, k)},
-        settings={k: _told(settings, k) for k in sorted(_SETTINGS) if getattr(settings, k) != getattr(_DEFAULTS, k)},
+        settings={
+            k: _setting_of(settings, k) for k in sorted(_SETTINGS) if getattr(settings, k) != getattr(_DEFAULTS, k)
+        },
         assumed=assumed,
         seed=seed,
         provenance=provenance or {},
@@ -84,7 +86,7 @@ def settings_of(line: ln.HeaderLine) -> Settings:
     return settings
 
 
-def _told(settings: Settings, name: str) -> ln.Setting:
+def _setting_of(settings: Settings, name: str) -> ln.Setting:
     value = getattr(settings, name)
     return value.value if isinstance(value, Enum) else value  # type: ignore[no-any-return]
 

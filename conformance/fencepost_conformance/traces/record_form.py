@@ -69,11 +69,11 @@ def _form(name: str) -> Any:
 _FORMS: dict[str, Any] = {name: _form(name) for name in KINDS}
 
 
-def _tag(told: Any) -> str | None:
-    if isinstance(told, Record):
+def _tag(value: Any) -> str | None:
+    if isinstance(value, Record):
         return _HELD
-    if isinstance(told, dict):
-        name = told.get("type", _OLDEST)
+    if isinstance(value, dict):
+        name = value.get("type", _OLDEST)
         return name if isinstance(name, str) else None
     return None
 
@@ -82,7 +82,7 @@ def _record(held: Any) -> Record:
     return held if isinstance(held, Record) else Record(held.key, held.value, held.producer)
 
 
-def _told(record: Record) -> dict[str, Any]:
+def _as_fields(record: Record) -> dict[str, Any]:
     name = _NAME_OF_KEY[type(record.key)]
     form = _FORMS[name](type=name, key=record.key, value=record.value, producer=record.producer)
     dumped: dict[str, Any] = form.model_dump(mode="json")
@@ -104,5 +104,5 @@ def _union() -> Any:
 
 #: a field of a line that holds a record
 RecordField: Any = Annotated[
-    _union(), Discriminator(_tag), AfterValidator(_record), PlainSerializer(_told, return_type=dict)
+    _union(), Discriminator(_tag), AfterValidator(_record), PlainSerializer(_as_fields, return_type=dict)
 ]

@@ -38,11 +38,11 @@ static void say_committed(rd_kafka_resp_err_t error, const rd_kafka_topic_partit
         if (error != RD_KAFKA_RESP_ERR__NO_OFFSET) complain(error);
         return;
     }
-    int told = 0;
+    int written = 0;
     printf("{\"event\":\"committed\",\"offsets\":[");
     for (int i = 0; rows && i < rows->cnt; i++)
         if (rows->elems[i].offset >= 0)
-            printf("%s[\"%s\",%d,%lld]", told++ ? "," : "", rows->elems[i].topic, rows->elems[i].partition,
+            printf("%s[\"%s\",%d,%lld]", written++ ? "," : "", rows->elems[i].topic, rows->elems[i].partition,
                    (long long)rows->elems[i].offset);
     printf("]}\n");
 }

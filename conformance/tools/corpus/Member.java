@@ -28,7 +28,7 @@ import org.apache.kafka.common.TopicPartition;
 public final class Member {
     private static volatile double slow = 0;
 
-    private static void tell(String event, String more) {
+    private static void emit(String event, String more) {
         System.out.println("{\"event\": \"" + event + "\"" + more + "}");
         System.out.flush();
     }
@@ -82,7 +82,7 @@ public final class Member {
         try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(properties)) {
             boolean broker = "consumer".equals(properties.getProperty("group.protocol"));
             subscribe(consumer, arguments[0], broker);
-            tell("ready", "");
+            emit("ready", "");
             String last = null;
             int count = 0;
             for (boolean alive = true, subscribed = true; alive;) {
@@ -91,7 +91,7 @@ public final class Member {
                         int came = consumer.poll(Duration.ofMillis(100)).count();
                         if (came > 0) {
                             count += came;
-                            tell("read", ", \"count\": " + count);
+                            emit("read", ", \"count\": " + count);
                         }
                     } else {
                         sleep(0.1);
@@ -99,10 +99,10 @@ public final class Member {
                     String owned = owned(consumer);
                     if (!owned.equals(last)) {
                         last = owned;
-                        tell("assigned", ", \"partitions\": [" + owned + "]");
+                        emit("assigned", ", \"partitions\": [" + owned + "]");
                     }
                 } catch (RuntimeException error) {
-                    tell("error", ", \"text\": \"" + error.getClass().getSimpleName() + "\"");
+                    emit("error", ", \"text\": \"" + error.getClass().getSimpleName() + "\"");
                     sleep(0.1);
                 }
                 for (String line = commands.poll(); line != null; line = commands.poll()) {
@@ -121,9 +121,9 @@ public final class Member {
                         case "commit", "seek", "pause", "resume", "transact" -> {
                             try {
                                 offsets(consumer, producer, properties, words);
-                                tell("done", ", \"command\": \"" + words[0] + "\"");
+                                emit("done", ", \"command\": \"" + words[0] + "\"");
                             } catch (RuntimeException error) {
-                                tell("error", ", \"text\": \"" + error.getClass().getSimpleName() + "\"");
+                                emit("error", ", \"text\": \"" + error.getClass().getSimpleName() + "\"");
                             }
                         }
                         default -> alive = false;
@@ -131,7 +131,7 @@ public final class Member {
                 }
             }
         }
-        tell("closed", "");
+        emit("closed", "");
     }
 
     /** The producer of transactions, if there are to be any; its settings are taken out of the consumer's. */

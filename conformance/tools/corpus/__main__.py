@@ -25,14 +25,14 @@ def corpus(
 ) -> None:
     """Play every scenario with real clients on a real broker and record it."""
 
-    def tell(made: Made) -> None:
+    def report(made: Made) -> None:
         state = made.problem or ("accepted" if made.accepted else "REJECTED by the checker")
         print(f"{made.name}: {state}, {made.lines} events", flush=True)
 
     try:
         wanted = takes(names or ())
         java = java_member(DEFAULT_VERSION)
-        made = asyncio.run(produce(wanted, output, java=java, jobs=jobs, tell=tell))
+        made = asyncio.run(produce(wanted, output, java=java, jobs=jobs, report=report))
     except CannotRun as reason:
         print(f"corpus: {reason}", file=sys.stderr)
         raise SystemExit(2) from None

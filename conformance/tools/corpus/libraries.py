@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from .config import MemberConfig
-from .telling import tell
+from .events import emit
 
 
 class Client(Protocol):
@@ -121,7 +121,7 @@ class Confluent(_Consuming):
     def poll(self) -> int:
         message = self._consumer.poll(0.1)
         if message is not None and message.error():
-            tell("error", text=str(message.error()))
+            emit("error", text=str(message.error()))
             return 0
         return int(message is not None)
 

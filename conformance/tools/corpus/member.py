@@ -33,8 +33,8 @@ from collections.abc import Callable
 from pydantic import TypeAdapter
 
 from .config import MemberConfig
+from .events import emit
 from .libraries import LIBRARIES, Client
-from .telling import tell
 
 
 class Commands:
@@ -70,9 +70,9 @@ def _command(client: Client, line: str) -> bool:
     elif word in _OF_OFFSETS:
         try:
             _OF_OFFSETS[word](client, rest)
-            tell("done", command=word)
+            emit("done", command=word)
         except Exception as error:  # as at the end of this file
-            tell("error", text=f"{type(error).__name__}: {error}")
+            emit("error", text=f"{type(error).__name__}: {error}")
     else:
         return False
     return True
@@ -90,7 +90,7 @@ _OF_OFFSETS: dict[str, Callable[[Client, str], None]] = {
 def run(config: MemberConfig) -> None:
     client = LIBRARIES[config.library](config)
     commands = Commands()
-    tell("ready")
+    emit("ready")
     owned: list[tuple[str, int]] | None = None
     subscribed, alive, total = True, True, 0
     while alive:
@@ -99,20 +99,20 @@ def run(config: MemberConfig) -> None:
                 count = client.poll()
                 if count:
                     total += count
-                    tell("read", count=total)
+                    emit("read", count=total)
             now = sorted(client.owned())
             if now != owned:
                 owned = now
-                tell("assigned", partitions=owned)
+                emit("assigned", partitions=owned)
         except Exception as error:  # any exception of the library is part of the scenario
-            tell("error", text=f"{type(error).__name__}: {error}")
+            emit("error", text=f"{type(error).__name__}: {error}")
             time.sleep(0.1)
         line = commands.next(0 if subscribed else 0.1)
         if line is not None:
             alive = _command(client, line)
             subscribed = line.startswith("subscribe") or (subscribed and not line.startswith("unsubscribe"))
     client.close()
-    tell("closed")
+    emit("closed")
 
 
 if __name__ == "__main__":

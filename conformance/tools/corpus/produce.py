@@ -150,7 +150,7 @@ async def produce(
     *,
     java: Java | None,
     jobs: int,
-    tell: Callable[[Made], None],
+    report: Callable[[Made], None],
     release: str = DEFAULT_VERSION,
 ) -> list[Made]:
     """Record all takes into the folder. Takes with the same broker settings share a broker, except those that restart
@@ -169,7 +169,7 @@ async def produce(
             async def one(take: Take, broker: Broker = broker, seats: asyncio.Semaphore = seats) -> Made:
                 async with seats:
                     result = await _make(take, broker, java, folder)
-                tell(result)
+                report(result)
                 return result
 
             made += await asyncio.gather(*[one(take) for take in mine])

@@ -95,17 +95,17 @@ class Player:
         async for line in self.process.stdout:
             if not line.startswith(b"{"):
                 continue
-            told = json.loads(line)
+            event = json.loads(line)
             async with self.changed:
-                if told["event"] == "assigned":
-                    self.owned = tuple((topic, number) for topic, number in told["partitions"])
+                if event["event"] == "assigned":
+                    self.owned = tuple((topic, number) for topic, number in event["partitions"])
                     self.assignments += 1
-                elif told["event"] == "read":
-                    self.read = told["count"]
-                elif told["event"] == "done":
+                elif event["event"] == "read":
+                    self.read = event["count"]
+                elif event["event"] == "done":
                     self.done += 1
-                elif told["event"] == "error":
-                    self.errors.append(told["text"])
+                elif event["event"] == "error":
+                    self.errors.append(event["text"])
                     self.done += 1
                 self.changed.notify_all()
         async with self.changed:

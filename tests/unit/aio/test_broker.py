@@ -208,9 +208,9 @@ def test_a_failed_append_is_not_taken_back_when_something_was_read_since() -> No
         assert len(store.asked) == 1
         await store.land(AppendError(ErrorCode.KAFKA_STORAGE_ERROR))
         store.slow = False
-        told = [await asyncio.wait_for(each, 60) for each in (answer, read)]
-        assert told[0].topics[0].partitions[0].error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
-        assert told[1].groups[0].error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
+        answers = [await asyncio.wait_for(each, 60) for each in (answer, read)]
+        assert answers[0].topics[0].partitions[0].error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
+        assert answers[1].groups[0].error_code is ErrorCode.NOT_COORDINATOR  # type: ignore[union-attr]
         while await committed(groups, "g", 3) is not ErrorCode.NONE:
             await asyncio.sleep(0)
         assert (offsets(groups, "g"), groups.counts.loaded) == ([3], 1)

@@ -110,7 +110,7 @@ def test_requests_are_answered_after_a_partition_is_given_up_behind_a_failed_app
     play(scene, store)
 
 
-@pytest.mark.parametrize("how", ["cancelled", "told of a watcher that fails"])
+@pytest.mark.parametrize("how", ["cancelled", "informed of a watcher that fails"])
 def test_an_answer_without_a_waiting_caller_delays_no_other(how: str) -> None:
     """Two members wait in one rebalance, and the first one stops waiting."""
 
@@ -303,10 +303,10 @@ def test_a_write_that_is_not_durable_in_time_is_answered_when_its_own_time_is_ov
 
             def ask(group: str, offset: int) -> asyncio.Future[m.ResponseBody]:
                 answer = groups.submit(commit(group, offset), version=9)
-                answer.add_done_callback(lambda done: tell(f"{group} {offset}", done.result()))
+                answer.add_done_callback(lambda done: note(f"{group} {offset}", done.result()))
                 return answer
 
-            def tell(name: str, body: m.ResponseBody) -> None:
+            def note(name: str, body: m.ResponseBody) -> None:
                 assert isinstance(body, o.OffsetCommitResponse)
                 answered[name] = round((loop.time() - began) * 1_000), body.topics[0].partitions[0].error_code
 

@@ -322,9 +322,9 @@ def test_with_the_library_alone_it_is_checked(site: Layout) -> None:
     assert (ran.returncode, first) == (1, "refused: fencepost/errors.py: changed since it was certified")
     assert last.startswith("certify --check: failed (")
     ran = run(site, "-m", "fencepost.certification", "--json")
-    told = json.loads(ran.stdout)
-    assert (told["verdict"], told["passed"], told["status"], ran.returncode) == ("failed", False, 1, 1)
-    assert told["refused"] == ["fencepost/errors.py: changed since it was certified"]
+    report = json.loads(ran.stdout)
+    assert (report["verdict"], report["passed"], report["status"], ran.returncode) == ("failed", False, 1, 1)
+    assert report["refused"] == ["fencepost/errors.py: changed since it was certified"]
 
 
 def test_with_the_library_alone_it_is_an_object(site: Layout) -> None:

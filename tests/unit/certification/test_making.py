@@ -34,8 +34,8 @@ def run(monkeypatch: pytest.MonkeyPatch, file: Path, **verdicts: Verdict | None)
         for each in plan:
             verdict = verdicts.get(each.name.replace("-", "_"), Verdict.PASSED)
             passed = verdict is Verdict.PASSED
-            told = {"counts": {"passed": int(passed)}} | ({} if passed else {"error": "planted"})
-            yield Made(each, Finding(each.stage, verdict, 1.0, told))
+            result = {"counts": {"passed": int(passed)}} | ({} if passed else {"error": "planted"})
+            yield Made(each, Finding(each.stage, verdict, 1.0, result))
 
     monkeypatch.setattr(certify, "make", make)
     monkeypatch.setenv("COLUMNS", "300")

@@ -15,8 +15,8 @@ PROGRAM = "from fencepost_conformance.cli import main; main()"
 
 
 def test_completion_is_installed_for_the_named_shell(tmp_path: Path) -> None:
-    told = run("--install-completion", "bash", HOME=str(tmp_path))
-    assert "bash completion installed in" in told
+    output = run("--install-completion", "bash", HOME=str(tmp_path))
+    assert "bash completion installed in" in output
     assert "fencepost" in (tmp_path / ".bashrc").read_text(encoding="utf-8")
 
 

@@ -87,11 +87,11 @@ MISSING: dict[str, tuple[Take, str]] = {
 def test_a_missing_part_is_reported_with_its_remedy(
     name: str, tmp_path: Path, monkeypatch: Patch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    take, told = MISSING[name]
+    take, text = MISSING[name]
     take(monkeypatch, tmp_path)
     part = look(name)
     assert not part.there
-    assert re.search(told, part.text), part.text
+    assert re.search(text, part.text), part.text
     needing = [job for job in JOBS if name in JOBS[job].needs]
     for job in needing[:2]:
         with pytest.raises(SystemExit) as ended:

@@ -49,20 +49,20 @@ BAD = [
 def test_under_json_an_error_is_one_object(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([*(word.format(tmp_path) for word in line.split()), "--json"])
-    told = capsys.readouterr()
-    answer = json.loads(told.out)
+    output = capsys.readouterr()
+    answer = json.loads(output.out)
     assert (ended.value.code, answer["status"]) == (2, 2)
     assert answer["error"]
-    assert told.err.splitlines()[-1].endswith(answer["error"])
+    assert output.err.splitlines()[-1].endswith(answer["error"])
 
 
 @pytest.mark.parametrize("line", BAD)
 def test_without_it_an_error_is_one_line(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main([word.format(tmp_path) for word in line.split()])
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     assert ended.value.code == 2
-    assert len(told.err.splitlines()) == 1
+    assert len(output.err.splitlines()) == 1
 
 
 def test_results_before_an_error_are_in_the_same_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,12 +69,12 @@ def test_the_extras_match_the_project_file() -> None:
 def test_without_any_extra_a_command_names_the_one_it_needs(command: str) -> None:
     ran = run([command, "--json"], THIRD_PARTY)
     extra = "serve" if command in ("serve", "store") else "suite"
-    told = (
+    message = (
         "the Python package 'typer' is not installed; "
         f"install it with: pip install 'fencepost[{extra}]' (in a checkout: pip install '.[{extra}]')"
     )
-    assert (ran.returncode, ran.stderr) == (2, f"fencepost {command}: {told}\n")
-    assert json.loads(ran.stdout) == {"command": command, "error": told, "passed": False, "status": 2}
+    assert (ran.returncode, ran.stderr) == (2, f"fencepost {command}: {message}\n")
+    assert json.loads(ran.stdout) == {"command": command, "error": message, "passed": False, "status": 2}
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_a_package_of_the_library_names_the_extra_that_it_needs(hidden: list[str
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     found = json.loads(ran.stdout)
     assert {name: text.split(" (in a")[0] + " (" for name, text in found.items()} == {
-        name: f"{name} {told}" for name, told in raised.items()
+        name: f"{name} {message}" for name, message in raised.items()
     }
 
 

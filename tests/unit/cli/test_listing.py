@@ -160,13 +160,13 @@ LISTED = {"rule", "rules", "finding", "configuration", "groups", "coverage", "mu
 @pytest.mark.parametrize("width", [40, 80, 200])
 @pytest.mark.parametrize("name", SHOWN)
 def test_no_word_is_broken_or_lost(name: str, width: int) -> None:
-    made, told = SHOWN[name]
+    made, phrases = SHOWN[name]
     shown = made()
     narrow, wide = lines(shown, width), lines(shown, 1_000)
     assert max(map(len, narrow)) <= width
     assert {word for word in words(wide) - LISTED if len(word) <= width - 4} <= words(narrow)
     text = " ".join(" ".join(line.split()) for line in narrow)
-    for phrase in told:
+    for phrase in phrases:
         assert all(word in text for word in phrase.split() if len(word) <= width - 4)
     assert text.count("…") == "".join(wide).count("…")
 

@@ -18,9 +18,9 @@ def lines_until(capsys: pytest.CaptureFixture[str], wanted: str) -> list[str]:
     """Return the lines on standard error so far, once one of them begins so; standard output must stay empty."""
     said = ""
     for _ in range(6_000):
-        told = capsys.readouterr()
-        assert told.out == ""
-        said += told.err
+        output = capsys.readouterr()
+        assert output.out == ""
+        said += output.err
         if any(line.startswith(wanted) for line in said.splitlines()) and said.endswith("\n"):
             return said.splitlines()
         time.sleep(0.01)
@@ -78,10 +78,10 @@ def test_commands_print_progress_beside_their_json_object(
     monkeypatch.setattr(suite, "control", _nothing_found)
     with pytest.raises(SystemExit) as ended:
         main([*line.split(), "--json"])
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     assert ended.value.code == 0
-    assert json.loads(told.out)["passed"]
-    assert re.search(said, told.err)
+    assert json.loads(output.out)["passed"]
+    assert re.search(said, output.err)
 
 
 def _nothing_found(*_: object) -> list[Kill]:

@@ -33,15 +33,15 @@ def run(program: str, folder: Path) -> str:
 def test_the_program_shows_two_members_join_and_one_leave(tmp_path: Path) -> None:
     (program,) = PROGRAM.findall(README)
     assert program.count("\n") < 60
-    told = run(program, tmp_path).splitlines()
-    assert len(told) == 11
+    lines = run(program, tmp_path).splitlines()
+    assert len(lines) == 11
     for number, what in (
         (1, "MEMBER_ID_REQUIRED"), (3, "generation_id=1"), (4, "generation_id=1"), (5, "b'0 1 2'"), (6, "b'3 4 5'"),
         (7, "ErrorCode.NONE"), (8, "LeaveGroupResponse(error_code=<ErrorCode.NONE"), (9, "REBALANCE_IN_PROGRESS"),
     ):  # fmt: skip
-        (answer,) = (line for line in told if f"answer to {number}: " in line)
+        (answer,) = (line for line in lines if f"answer to {number}: " in line)
         assert what in answer
-    assert [line.split()[3] for line in told if "record" in line.split()[2]] == ["1:", "2:"]
+    assert [line.split()[3] for line in lines if "record" in line.split()[2]] == ["1:", "2:"]
 
 
 def test_the_program_has_types(tmp_path: Path) -> None:

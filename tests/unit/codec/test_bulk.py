@@ -67,10 +67,10 @@ def compare_runs(codec: Codec, rows: list[tuple[bytes | None, bytes | None]]) ->
             place += 1
             continue
         kept = {(group, *at): (each.value, each.place) for group, of in part.groups.items() for at, each in of.items()}
-        told = [codec.loaded(*each) for each in part.rows]
+        records = [codec.loaded(*each) for each in part.rows]
         assert kept == {
             (each.key.group, each.key.topic, each.key.partition): (each.value, at)
-            for at, each in enumerate(told, place)
+            for at, each in enumerate(records, place)
             if each is not None and isinstance(each.key, OffsetCommitKey)
         }
         place += len(part.rows)
@@ -86,7 +86,7 @@ def test_bulk_reading_equals_reading_one_by_one(release: str) -> None:
         some = rows[first : first + 4]
 
         def one_by_one(some: list[tuple[bytes | None, bytes | None]] = some) -> list[Record]:
-            return [told for told in (codec.loaded(*each) for each in some) if told is not None]
+            return [record for record in (codec.loaded(*each) for each in some) if record is not None]
 
         expected = outcome(one_by_one)
         assert outcome(lambda some=some: codec.logged(some)) == expected
@@ -125,10 +125,10 @@ def test_offsets_with_equal_values_and_places_are_equal() -> None:
 
 def test_a_run_keeps_the_last_of_each_partition_in_the_order_of_their_first() -> None:
     codec = Codec()
-    told = [("a", 0), ("b", 0), ("a", 1), ("a", 0), ("c", 0), ("b", 0)]
+    places = [("a", 0), ("b", 0), ("a", 1), ("a", 0), ("c", 0), ("b", 0)]
     rows = [
         codec.encode(Record(OffsetCommitKey(group, "t", partition), OffsetCommitValue(at, commit_timestamp=at)))
-        for at, (group, partition) in enumerate(told)
+        for at, (group, partition) in enumerate(places)
     ]
     (run,) = codec.logged([*rows, (b"\x00\x63", b"")]).parts  # of an unknown type
     assert isinstance(run, Commits)

@@ -52,12 +52,12 @@ each_layout = pytest.mark.parametrize("name", LAYOUTS)
 
 
 def test_records_of_kafka_are_written_and_read_alike() -> None:
-    assert sum(len(told.records) + len(told.markers) for told in kept.kept().values()) > 500
+    assert sum(len(release.records) + len(release.markers) for release in kept.kept().values()) > 500
     assert list(kept.wrongs()) == []
 
 
 def test_kept_records_cover_every_type_and_every_error() -> None:
-    rows = [row for told in kept.kept().values() for row in told.records]
+    rows = [row for release in kept.kept().values() for row in release.records]
     assert {row.means.number for row in rows if row.version is not None and not isinstance(row.means, str)} == {
         each.number for each in WRITTEN
     }

@@ -112,8 +112,8 @@ def test_the_document_lists_the_faults():
 def said(capsys, *words):
     with pytest.raises(SystemExit) as left:
         main(["mutants", *words])
-    told = capsys.readouterr()
-    return left.value.code, told.out, told.err
+    output = capsys.readouterr()
+    return left.value.code, output.out, output.err
 
 
 def test_the_command_lists_an_area(capsys):

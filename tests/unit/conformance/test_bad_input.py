@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("conform --protocol nonsense", "no protocol 'nonsense'; known: classic, consumer, mixed, all"),
         ("conform --target nonsense", "no target 'nonsense'; known: core"),
@@ -56,7 +56,7 @@ ROOT = Path(__file__).parents[3]
     ],
 )
 def test_an_error_is_reported_in_the_last_line(
-    words: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name, content in (("text", "no trace"), ("other", "{}"), ("empty", "")):
         (tmp_path / f"{name}.txt").write_text(content)
@@ -65,11 +65,11 @@ def test_an_error_is_reported_in_the_last_line(
     assert ended.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"fencepost {words.split(maxsplit=1)[0]}: ")
-    assert told in line
+    assert message in line
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ("tools.compaction --profile nonsense", "no profile 'nonsense'"),
         ("tools.compaction --kafka latest", "no release 'latest' of Kafka"),
@@ -78,11 +78,11 @@ def test_an_error_is_reported_in_the_last_line(
         ("tools.corpus nonsense", "no trace begins with 'nonsense'"),
     ],
 )
-def test_likewise_where_a_module_is_run(words: str, told: str) -> None:
+def test_likewise_where_a_module_is_run(words: str, message: str) -> None:
     module, *rest = words.split()
     command = [sys.executable, "-m", module, *rest]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)
     assert ran.returncode == 2
     assert ran.stderr.splitlines()[-1].partition(": ")[0] in module.split(".")
-    assert told in ran.stderr
+    assert message in ran.stderr
     assert "Traceback" not in ran.stderr

@@ -23,12 +23,12 @@ def raising(error: Exception) -> Callable[[], NoReturn]:
     return act
 
 
-def line(test: str, **told: Any) -> dict[str, Any]:
-    return {"test": test, "conns": 4, "target_cpu_us_per_op": 50.0, **told}
+def line(test: str, **fields: Any) -> dict[str, Any]:
+    return {"test": test, "conns": 4, "target_cpu_us_per_op": 50.0, **fields}
 
 
 def test_each_case_of_a_server_is_put_beside_the_same_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = {
+    figures = {
         "Kafka": [
             line("hb-classic", ops_per_s=20_000),
             line("rebalance", members=10, all_synced_p50_ms=4.0),
@@ -43,13 +43,13 @@ def test_each_case_of_a_server_is_put_beside_the_same_of_the_others(monkeypatch:
         "kfake": [line("hb-classic", ops_per_s=40_000)],
     }
     loads = (serve.Load("all", "", 60),)
-    monkeypatch.setattr(serve, "run", lambda generator, server, load: told[server.name])
+    monkeypatch.setattr(serve, "run", lambda generator, server, load: figures[server.name])
     found = {
         name: serve.measured(Parts("serve", 60), Path("generator"), served.Server(name, "", 1, 0.0), loads)
-        for name in told
+        for name in figures
     }
     rows = {
-        (row.name, row.versus): (row.ratio, row.aim)
+        (row.name, row.versus): (row.ratio, row.goal)
         for row in serve.rows_of(found.pop("fencepost"), found, "fencepost")
     }
     assert rows == {

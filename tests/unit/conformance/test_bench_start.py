@@ -57,9 +57,9 @@ def test_a_start_is_timed_until_the_port_is_open_and_until_it_answers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "message"),
     [("pass", "did not open its port"), (SERVER.replace("connection.recv(14)", "raise SystemExit"), "does not answer")],
 )
-def test_a_server_that_does_not_start_is_reported(program: str, told: str) -> None:
-    with pytest.raises(CannotRun, match=told):
+def test_a_server_that_does_not_start_is_reported(program: str, message: str) -> None:
+    with pytest.raises(CannotRun, match=message):
         start.measured([sys.executable, "-c", program, "{port}"], {})

@@ -147,16 +147,16 @@ def test_a_version_takes_the_nearest_profile(version: str, profile: str) -> None
 
 def test_the_build_that_was_found_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     newest = registry.NEWEST_KAFKA.name
-    for version, wanted, told in (
+    for version, wanted, message in (
         ("4.3.1", None, "profile kafka-4.3"),
         ("4.1.2", "kafka-4.3", "profile kafka-4.3 as requested (its own is kafka-4.1)"),
         ("9.0.0-SNAPSHOT", None, f"profile {newest}, the closest, since this version has none"),
     ):
         folder = fill(tmp_path / version, version)
         target = registry.parse_target(f"kafka:{folder}")
-        registry.tell_build(target, registry.profile_for(target, wanted))
-        assert capsys.readouterr().err == f"{folder} holds Kafka {version}; {told}\n"
-    registry.tell_build(registry.parse_target("kafka:4.3.1"), "kafka-4.3")
+        registry.report_build(target, registry.profile_for(target, wanted))
+        assert capsys.readouterr().err == f"{folder} holds Kafka {version}; {message}\n"
+    registry.report_build(registry.parse_target("kafka:4.3.1"), "kafka-4.3")
     assert capsys.readouterr().err == ""
 
 

@@ -9,7 +9,7 @@ import pytest
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost_conformance.generate.generator import Generated, generate
 from fencepost_conformance.generate.plan import GroupProtocol
-from fencepost_conformance.judge.compare.choices import Answer, Call, Place, WatchedChoices, untold_choices
+from fencepost_conformance.judge.compare.choices import Answer, Call, Place, WatchedChoices, unobserved_choices
 from fencepost_conformance.judge.compare.lockstep import compare
 from fencepost_conformance.targets.core import Core
 from fencepost_conformance.targets.ids import MemberIds
@@ -54,7 +54,7 @@ def tried(*calls: Call, event: int = 7) -> list[dict[Place, Answer]]:
         found.append(dict(answers))
         return False, calls
 
-    assert untold_choices(calls, event, attempt) == {}
+    assert unobserved_choices(calls, event, attempt) == {}
     return found
 
 
@@ -81,10 +81,10 @@ def test_a_choice_that_an_answer_brings_is_answered_too() -> None:
     topics = Call(7, 1, "topics", "g", (ONE, OTHER), (ONE, OTHER))
 
     def attempt(answers: Mapping[Place, Answer]) -> tuple[bool, Sequence[Call]]:
-        met = [order, topics] if (7, 0) in answers else [order]
-        return answers.get((7, 1)) == (OTHER, ONE), met
+        asked = [order, topics] if (7, 0) in answers else [order]
+        return answers.get((7, 1)) == (OTHER, ONE), asked
 
-    assert untold_choices([order], 7, attempt) == {(7, 0): ("BB", "Aa"), (7, 1): (OTHER, ONE)}
+    assert unobserved_choices([order], 7, attempt) == {(7, 0): ("BB", "Aa"), (7, 1): (OTHER, ONE)}
 
 
 def test_an_answer_to_another_question_is_not_used() -> None:

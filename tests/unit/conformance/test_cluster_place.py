@@ -44,7 +44,7 @@ def test_masters(master: str, cluster: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("master", "conf", "workers", "told"),
+    ("master", "conf", "workers", "message"),
     [
         ("mesos://one:5050", (), 0, "no Spark master 'mesos://one:5050'; known: local"),
         ("spark://one", (), 0, "no Spark master"),
@@ -57,8 +57,8 @@ def test_masters(master: str, cluster: bool) -> None:
         (None, ["spark.master=yarn"], 0, "set the master with --master"),
     ],
 )
-def test_meaningless_places_are_rejected(master: str | None, conf: list[str], workers: int, told: str) -> None:
-    with pytest.raises(CannotRun, match=told.replace("[", r"\[")):
+def test_meaningless_places_are_rejected(master: str | None, conf: list[str], workers: int, message: str) -> None:
+    with pytest.raises(CannotRun, match=message.replace("[", r"\[")):
         place_of(master, conf, workers)
 
 
@@ -132,7 +132,7 @@ def test_urls(name: str, url: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["conform", "--master", "yarn"], "--master needs --engine spark"),
         (["validate", "x", "--conf", "spark.a=b"], "--conf needs --engine spark"),
@@ -145,14 +145,18 @@ def test_urls(name: str, url: bool) -> None:
     ],
 )
 def test_commands_report_it_in_one_line(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str], tmp_path: object, monkeypatch: pytest.MonkeyPatch
+    words: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: object,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("PYSPARK_GATEWAY_PORT", raising=False)
     with pytest.raises(SystemExit) as left:
         main(words)
     assert left.value.code == 2
     said = capsys.readouterr().err
-    assert told in said
+    assert message in said
     assert len(said.strip().splitlines()) == 1
 
 
@@ -165,5 +169,5 @@ def test_on_one_machine_the_jvm_of_light_work_takes_few_of_its_cores(
     name = "spark.driver.extraJavaOptions"
     assert session._settings(Place(conf=own), tmp_path, light=True)[name].endswith(f"{session._LIGHT} -Xmx1g")
     assert session._LIGHT not in session._settings(Place(conf=own), tmp_path, light=False)[name]
-    told = Place("spark://127.0.0.1:7077", (*own, ("spark.driver.host", "127.0.0.1")))
-    assert session._LIGHT not in session._settings(told, tmp_path, light=True)[name]
+    place = Place("spark://127.0.0.1:7077", (*own, ("spark.driver.host", "127.0.0.1")))
+    assert session._LIGHT not in session._settings(place, tmp_path, light=True)[name]

@@ -129,9 +129,9 @@ def test_a_report_that_cannot_be_written_loses_no_results(
     with pytest.raises(SystemExit) as ended:
         main(["conform", "--traces", "2", "--steps-per-trace", "5", "-o", str(tmp_path)])
     assert ended.value.code == 2
-    told = capsys.readouterr()
-    assert "conform: incomplete (4 traces" in told.out
-    assert "No space left on device" in told.err
+    output = capsys.readouterr()
+    assert "conform: incomplete (4 traces" in output.out
+    assert "No space left on device" in output.err
 
 
 def test_a_worker_that_is_killed_is_reported(tmp_path: Path) -> None:
@@ -140,13 +140,13 @@ def test_a_worker_that_is_killed_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "told"),
+    ("words", "status", "message"),
     [
         (["tests/corpus/alone-java.jsonl.gz", "--per-kind", "1"], 0, "falsified copies of 1 file rejected"),
         (["nosuch"], 2, "falsify: no trace at nosuch"),
     ],
 )
-def test_falsify_is_run_as_a_module(words: list[str], status: int, told: str) -> None:
+def test_falsify_is_run_as_a_module(words: list[str], status: int, message: str) -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "fencepost_conformance.run.falsify", *words],
         capture_output=True,
@@ -156,7 +156,7 @@ def test_falsify_is_run_as_a_module(words: list[str], status: int, told: str) ->
         cwd=ROOT,
     )
     assert (ran.returncode, "Traceback" in ran.stderr) == (status, False)
-    assert told in ran.stdout + ran.stderr
+    assert message in ran.stdout + ran.stderr
 
 
 @pytest.mark.spark
@@ -210,9 +210,9 @@ def test_replay_shows_readable_traces_and_names_the_others(tmp_path: Path, capsy
     file.write_text(broken.join(good))
     with pytest.raises(SystemExit) as ended:
         main(["replay", str(file), "--html", str(page)])
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     assert ended.value.code == 2
-    assert f"{file}:{good[0].count(chr(10)) + 2}: appended.offset: Field required" in told.err
+    assert f"{file}:{good[0].count(chr(10)) + 2}: appended.offset: Field required" in output.err
     assert page.read_text().count('<section class="trace"') == 2
 
     file.write_text(broken)

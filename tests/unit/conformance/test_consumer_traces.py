@@ -213,14 +213,14 @@ def test_a_written_trace_is_read_back(tmp_path: Path) -> None:
 
 
 def test_a_trace_has_one_text(tmp_path: Path) -> None:
-    told = json.loads(convert.text_of(convert.line_of_event(EVENTS[0])))
-    assert told["topics"][0]["racks"] == [["a", "b", "c"], []]
+    line_read = json.loads(convert.text_of(convert.line_of_event(EVENTS[0])))
+    assert line_read["topics"][0]["racks"] == [["a", "b", "c"], []]
     assert json.loads(convert.text_of(convert.line_of_event(EVENTS[2])))["denied_topics"] == ["y", "z"]
 
 
 def test_records_of_one_shape_are_distinguished() -> None:
-    told = json.loads(convert.text_of(convert.line_of_event(ev.Load(0, leader_epoch=1, records=RECORDS))))["records"]
-    tombstones = [one for one in told if one["value"] is None]
+    rows = json.loads(convert.text_of(convert.line_of_event(ev.Load(0, leader_epoch=1, records=RECORDS))))["records"]
+    tombstones = [one for one in rows if one["value"] is None]
     assert [one.get("type", "GroupMetadata") for one in tombstones] == list(KINDS)
     assert convert.event_of_line(ln.parse_line(convert.text_of(convert.line_of_event(EVENTS[1])))) == EVENTS[1]
 

@@ -72,20 +72,22 @@ def test_the_core_without_the_fault_does_not_take_the_steps(tmp_path: Path, caps
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "message"),
     [
         (lambda data: data["states"][3].update(idsUsed=7), "state 3 is not a successor of the state before it"),
         (lambda data: data["#meta"]["fencepost"].update(configuration="Unknown"), "no configuration 'Unknown'"),
     ],
 )
-def test_a_changed_file_is_one_line(change: Any, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_changed_file_is_one_line(
+    change: Any, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = written(tmp_path / "trace.itf.json", ENTRIES["KafkaStaticRefused"])
     data = json.loads(path.read_text(encoding="utf-8"))
     change(data)
     path.write_text(json.dumps(data), encoding="utf-8")
     status, result = replayed(capsys, str(path))
     assert status == 2
-    assert told in result["error"]
+    assert message in result["error"]
 
 
 def test_other_families_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

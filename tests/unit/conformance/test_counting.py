@@ -8,7 +8,7 @@ from fencepost_conformance.common.counting import counted
 
 
 @pytest.mark.parametrize(
-    ("number", "things", "told"),
+    ("number", "things", "text"),
     [
         (0, "traces", "0 traces"),
         (1, "traces", "1 trace"),
@@ -22,5 +22,5 @@ from fencepost_conformance.common.counting import counted
         (1.5, "seconds", "1.5 seconds"),
     ],
 )
-def test_counted(number: float, things: str, told: str) -> None:
-    assert counted(number, things) == told
+def test_counted(number: float, things: str, text: str) -> None:
+    assert counted(number, things) == text

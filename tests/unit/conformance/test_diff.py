@@ -154,19 +154,19 @@ def test_known_differences_leave_nothing_to_find(tmp_path: Path, capsys: pytest.
     words = ["diff", "core:kafka-4.2", "core:kafka-4.3", "--protocol", "consumer", "--traces", "6", "--workers", "1"]
     with pytest.raises(SystemExit) as first:
         main([*words, "--json"])
-    told = json.loads(capsys.readouterr().out)
+    result = json.loads(capsys.readouterr().out)
     assert first.value.code == 1
-    keys = [group["key"] for group in told["groups"]]
+    keys = [group["key"] for group in result["groups"]]
     assert len(keys) > 2
     file = tmp_path / "known.txt"
     file.write_text("# of 4.3\n\n" + "".join(f"{key} -- as the release notes say\n" for key in [*keys, "never: met"]))
     with pytest.raises(SystemExit) as second:
         main([*words, "--json", "--known", str(file)])
-    told = json.loads(capsys.readouterr().out)
+    result = json.loads(capsys.readouterr().out)
     assert second.value.code == 0
-    assert told["passed"]
-    assert told["never_met"] == ["never: met"]
-    assert {group["known"] for group in told["groups"]} == {"as the release notes say"}
+    assert result["passed"]
+    assert result["never_met"] == ["never: met"]
+    assert {group["known"] for group in result["groups"]} == {"as the release notes say"}
     file.write_text("".join(f"{key} -- but one\n" for key in keys[1:]))
     with pytest.raises(SystemExit) as third:
         main([*words, "--known", str(file)])
@@ -244,15 +244,15 @@ def test_the_page_and_the_traces(tmp_path: Path, capsys: pytest.CaptureFixture[s
     with pytest.raises(SystemExit) as left:
         main([*words, "-o", str(out), "--json"])
     assert left.value.code == 1
-    told = json.loads(capsys.readouterr().out)
-    assert json.loads((out / "diff.json").read_text()) == told
+    result = json.loads(capsys.readouterr().out)
+    assert json.loads((out / "diff.json").read_text()) == result
     shown = (out / "report.html").read_text()
     assert "http" not in shown
-    for group in told["groups"]:
+    for group in result["groups"]:
         assert escape(group["key"]) in shown
         assert group["shortest"]["switches"]
-    assert shown.count("data-marked") == 2 * len(told["groups"])
-    for number in range(1, len(told["groups"]) + 1):
+    assert shown.count("data-marked") == 2 * len(result["groups"])
+    for number in range(1, len(result["groups"]) + 1):
         mine, theirs = read_traces(out / "traces" / f"{number:02}.jsonl")
         assert isinstance(mine, EventTrace)
         assert isinstance(theirs, EventTrace)
@@ -266,7 +266,7 @@ def test_the_page_and_the_traces(tmp_path: Path, capsys: pytest.CaptureFixture[s
             )
             for trace in (mine, theirs)
         ]
-        assert leaves(*last), told["groups"][number - 1]["key"]
+        assert leaves(*last), result["groups"][number - 1]["key"]
 
 
 def test_the_results_before_an_interruption_are_reported(
@@ -283,11 +283,11 @@ def test_the_results_before_an_interruption_are_reported(
     words = ["diff", "core:kafka-4.2", "core:kafka-4.3", "--protocol", "consumer", "--traces", "60", "--workers", "1"]
     with pytest.raises(SystemExit) as left:
         main([*words, "--json"])
-    told = json.loads(capsys.readouterr().out)
+    result = json.loads(capsys.readouterr().out)
     assert left.value.code == 1  # the completed traces differ
-    assert told["counts"]["traces"] == CHUNK
-    assert told["groups"]
-    assert f"interrupted; {CHUNK} of 60 traces done" in told["error"]
+    assert result["counts"]["traces"] == CHUNK
+    assert result["groups"]
+    assert f"interrupted; {CHUNK} of 60 traces done" in result["error"]
 
 
 def counting_apart() -> Pair:
@@ -311,30 +311,30 @@ def counting_apart() -> Pair:
     return pair
 
 
-def told_to_the_other(pair: Pair, version: int, body: RequestBody) -> Any:
+def translated(pair: Pair, version: int, body: RequestBody) -> Any:
     pair.feed(Request(1, id=50, version=version, client_id="c", client_host="/127.0.0.1", body=body))
     event, _ = pair.theirs[-1]
     assert isinstance(event, Request)
     return event.body
 
 
-@pytest.mark.parametrize(("told", "theirs"), [(1, 2), (2, 3), (4, 5), (5, 5), (100, 100), (0, 0), (-1, -1)])
-def test_an_epoch_keeps_its_distance_from_the_members_own(told: int, theirs: int) -> None:
+@pytest.mark.parametrize(("epoch", "theirs"), [(1, 2), (2, 3), (4, 5), (5, 5), (100, 100), (0, 0), (-1, -1)])
+def test_an_epoch_keeps_its_distance_from_the_members_own(epoch: int, theirs: int) -> None:
     """An epoch far from the member's own is passed unchanged, and so are 0 and -1, which have a special meaning."""
-    beat = ConsumerGroupHeartbeatRequest("g", member_id="m1", member_epoch=told)
-    assert told_to_the_other(counting_apart(), 1, beat).member_epoch == theirs
+    beat = ConsumerGroupHeartbeatRequest("g", member_id="m1", member_epoch=epoch)
+    assert translated(counting_apart(), 1, beat).member_epoch == theirs
     assert (
-        told_to_the_other(counting_apart(), 4, HeartbeatRequest("g", generation_id=told, member_id="m1")).generation_id
+        translated(counting_apart(), 4, HeartbeatRequest("g", generation_id=epoch, member_id="m1")).generation_id
         == theirs
     )
 
 
-@pytest.mark.parametrize(("told", "theirs"), [(1, 2), (2, 3), (100, 100), (-1, -1)])
+@pytest.mark.parametrize(("generation", "theirs"), [(1, 2), (2, 3), (100, 100), (-1, -1)])
 @pytest.mark.parametrize("version", [2, 3])
-def test_a_generation_inside_a_subscription_does_so_too(version: int, told: int, theirs: int) -> None:
+def test_a_generation_inside_a_subscription_does_so_too(version: int, generation: int, theirs: int) -> None:
     """Owned partitions count with the generation in the same subscription (X-JOIN-12). Bytes that cannot be parsed are
     unchanged."""
-    said = Subscription(("t",), None, (TopicPartition("t", 0),), told)
+    said = Subscription(("t",), None, (TopicPartition("t", 0),), generation)
     protocols = (Protocol("range", encode_subscription(said, version)), Protocol("other", b"\x00"))
     join = JoinGroupRequest(
         "g",
@@ -344,7 +344,7 @@ def test_a_generation_inside_a_subscription_does_so_too(version: int, told: int,
         protocol_type="consumer",
         protocols=protocols,
     )
-    one, other = told_to_the_other(counting_apart(), 9, join).protocols
+    one, other = translated(counting_apart(), 9, join).protocols
     assert decode_subscription(one.metadata) == replace(said, generation_id=theirs)
     assert (version_of(one.metadata), other) == (version, protocols[1])
 

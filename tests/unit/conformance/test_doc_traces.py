@@ -30,8 +30,8 @@ def test_an_example_is_replayed(number: int, kind: str, tmp_path: Path, capsys: 
     file.write_text(whole(kind, examples()[number]))
     with pytest.raises(SystemExit) as ended:
         main(["replay", str(file), "--json"])
-    told = capsys.readouterr()
-    assert ended.value.code == 0, told
-    (trace,) = json.loads(told.out)["traces"]
+    output = capsys.readouterr()
+    assert ended.value.code == 0, output
+    (trace,) = json.loads(output.out)["traces"]
     events = [line for line in examples()[number] if '"observed"' not in line]
     assert len(trace["steps"]) == len(events)

@@ -94,7 +94,7 @@ def test_sigterm_leaves_no_process_and_no_folder(kind: str, tmp_path: Path) -> N
     with start([*words, "--json"], scratch) as running:
 
         def jvms() -> list[str]:
-            return [told for told in of_session(running.pid).values() if "java" in told.split(" ")[0]]
+            return [command for command in of_session(running.pid).values() if "java" in command.split(" ")[0]]
 
         assert until(lambda: len(jvms()) >= count, 40), of_session(running.pid)
         time.sleep(0.5)
@@ -125,13 +125,13 @@ def test_an_interrupted_conform_reports_and_keeps_its_results(
             os.kill(running.pid, number)
         said, complained = running.communicate(timeout=120)
     assert running.returncode == 2, complained
-    told = re.search(r"interrupted; ([\d,]+) of 1,000,000 traces done", complained + said)
-    assert told, (said, complained)
+    notice = re.search(r"interrupted; ([\d,]+) of 1,000,000 traces done", complained + said)
+    assert notice, (said, complained)
     result = json.loads(said.splitlines()[0])
     done = result["counts"]["traces"]
-    assert done == int(told[1].replace(",", "")) > 0
+    assert done == int(notice[1].replace(",", "")) > 0
     assert (result["passed"], result["stopped"]) == (False, "interrupted")
-    assert result["error"] == told[0]
+    assert result["error"] == notice[0]
     kept = json.loads((out / "summary.json").read_text())
     assert (kept["counts"]["traces"], kept["stopped"]) == (done, "interrupted")
     assert "some traces have no verdict: interrupted" in (out / "report.html").read_text()
@@ -240,8 +240,8 @@ def test_an_interrupted_validate_reports_its_results(
     monkeypatch.setattr(run, "check_one", interrupted)
     with pytest.raises(SystemExit) as ended:
         main(["validate", *files, "--workers", "1", "--json"])
-    told = capsys.readouterr()
-    result = json.loads(told.out.splitlines()[0])
+    output = capsys.readouterr()
+    result = json.loads(output.out.splitlines()[0])
     assert ended.value.code == 2
     assert (result["counts"]["passed"], result["passed"]) == (2, False)
     assert result["error"] == "interrupted; 2 traces checked"

@@ -37,7 +37,7 @@ def programs(monkeypatch: pytest.MonkeyPatch, folder: Path, **said: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("said", "told"),
+    ("said", "message"),
     [
         ({}, "install Maven"),
         ({"mvn": ABSENT}, "name a release that exists"),
@@ -48,10 +48,10 @@ def programs(monkeypatch: pytest.MonkeyPatch, folder: Path, **said: str) -> None
     ],
 )
 def test_one_line_names_the_remedy(
-    said: dict[str, str], told: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+    said: dict[str, str], message: str, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     programs(monkeypatch, cache, **said)
-    with pytest.raises(CannotRun, match=told) as complaint:
+    with pytest.raises(CannotRun, match=message) as complaint:
         jars.fetch(WANTED)
     line = str(complaint.value)
     assert WANTED in line

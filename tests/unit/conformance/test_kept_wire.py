@@ -46,7 +46,7 @@ def body_with(line: WireLine, old: str, new: str) -> WireLine:
     return line.model_copy(update={"body": json.loads(text.replace(old, new))})
 
 
-def last_told(trace: WireTrace, offset: int) -> WireTrace:
+def with_last_offset(trace: WireTrace, offset: int) -> WireTrace:
     """Give the answer to the last fetch this offset."""
     last = trace.lines[-1]
     (row,) = last.body["groups"][0]["topics"][0]["partitions"]  # type: ignore[union-attr,index,call-overload]
@@ -69,26 +69,26 @@ def verdict(trace: WireTrace, **given: Any) -> Verdict:
 def test_a_topic_by_id_and_by_name_is_one(name: str) -> None:
     trace = kept(name)
     assert verdict(trace).outcome == "accepted"
-    (refusal,) = verdict(last_told(trace, 4)).refusals
+    (refusal,) = verdict(with_last_offset(trace, 4)).refusals
     assert "was answered with offset 4" in refusal.seen
-    assert verdict(last_told(trace, -1)).outcome == "refused"
+    assert verdict(with_last_offset(trace, -1)).outcome == "refused"
 
 
 @pytest.mark.parametrize("name", ["one-admin", "monitor"])
 def test_an_id_and_a_name_may_be_the_same_topic_if_unknown(name: str) -> None:
     trace = edited(kept(name), two_topics)
     assert verdict(trace).outcome == "accepted"
-    assert verdict(last_told(trace, 4)).outcome == "accepted"
-    told = NamesLine(at_ms=0, connection=1, names={TOPIC_ID: "orders"})
-    named = replace(trace, lines=(*trace.lines[:2], told, *trace.lines[2:]))
+    assert verdict(with_last_offset(trace, 4)).outcome == "accepted"
+    names = NamesLine(at_ms=0, connection=1, names={TOPIC_ID: "orders"})
+    named = replace(trace, lines=(*trace.lines[:2], names, *trace.lines[2:]))
     assert verdict(named).outcome == "accepted"
-    assert verdict(last_told(named, 4)).outcome == "refused"
+    assert verdict(with_last_offset(named, 4)).outcome == "refused"
 
 
 def test_a_recreated_topic_has_another_id() -> None:
     """A fetch by the new id finds nothing of a commit under the old one; a fetch by name does (O-FETCH-06)."""
     trace = kept("monitor")
-    told = NamesLine(at_ms=0, connection=1, names={TOPIC_ID: "orders", OTHER_ID: "orders"})
+    names = NamesLine(at_ms=0, connection=1, names={TOPIC_ID: "orders", OTHER_ID: "orders"})
 
     def by_id(topic_id: str, offset: int) -> WireTrace:
         def edit(line: WireLine) -> WireLine:
@@ -98,7 +98,7 @@ def test_a_recreated_topic_has_another_id() -> None:
             return line
 
         made = edited(trace, edit)
-        return last_told(replace(made, lines=(*made.lines[:2], told, *made.lines[2:])), offset)
+        return with_last_offset(replace(made, lines=(*made.lines[:2], names, *made.lines[2:])), offset)
 
     assert verdict(by_id(OTHER_ID, -1)).outcome == "accepted"
     assert verdict(by_id(OTHER_ID, 9)).outcome == "refused"
@@ -124,10 +124,10 @@ def test_an_offset_that_was_committed_by_name_may_be_kept_under_either_id(*, sev
         return line
 
     made = edited(trace, edit)
-    told = NamesLine(at_ms=0, connection=1, names=names)
-    made = replace(made, lines=(*made.lines[:2], told, *made.lines[2:]))
+    learned = NamesLine(at_ms=0, connection=1, names=names)
+    made = replace(made, lines=(*made.lines[:2], learned, *made.lines[2:]))
     assert verdict(made).outcome == "accepted"
-    assert verdict(last_told(made, -1)).outcome == ("accepted" if several else "refused")
+    assert verdict(with_last_offset(made, -1)).outcome == ("accepted" if several else "refused")
 
 
 def fetched_at(trace: WireTrace, at_ms: int) -> WireTrace:
@@ -143,10 +143,10 @@ def test_an_offset_is_gone_when_its_commit_has_asked_for_it(name: str, kept_ms: 
     if kept_ms:  # not earlier
         early = fetched_at(trace, committed_ms + kept_ms - 100)
         assert verdict(early).outcome == "refused"
-        assert verdict(last_told(early, 5)).outcome == "accepted"
+        assert verdict(with_last_offset(early, 5)).outcome == "accepted"
     checks = {"offsets_retention_check_interval_ms": 2_000}
     for wait_ms, outcome in ((4_000, "accepted"), (6_000, "refused")):  # a check every 2 s, and 3 s of slack
-        late = last_told(fetched_at(trace, committed_ms + kept_ms + wait_ms), 5)
+        late = with_last_offset(fetched_at(trace, committed_ms + kept_ms + wait_ms), 5)
         assert verdict(late, **checks).outcome == outcome
         assert verdict(late).outcome == "accepted"  # by default, Kafka checks every 10 minutes
 
@@ -158,7 +158,7 @@ def test_an_offset_of_a_group_with_members_stays_as_long_as_they_may_subscribe_t
         at_ms=600, connection=1, correlation_id=9, api_key=12, api_version=4,
         body={"group_id": "g", "generation_id": 1, "member_id": "m", "group_instance_id": None},
     )  # fmt: skip
-    late = last_told(fetched_at(trace, 10_000), 5)
+    late = with_last_offset(fetched_at(trace, 10_000), 5)
     with_member = replace(late, lines=(*late.lines[:-2], beat, *late.lines[-2:]))
     checks = {"offsets_retention_check_interval_ms": 2_000}
     assert "expired" not in "".join(
@@ -172,10 +172,10 @@ def test_an_offset_is_gone_after_the_retention_of_the_broker() -> None:
     assert verdict(trace).outcome == "refused"
     assert verdict(trace, offsets_retention_ms=MINUTE_MS).outcome == "accepted"
     assert verdict(trace, offsets_retention_ms=2 * MINUTE_MS).outcome == "refused"  # not earlier
-    still = last_told(trace, 5)
-    told = {"offsets_retention_ms": MINUTE_MS, "offsets_retention_check_interval_ms": 5_000}
-    assert verdict(still, **told).outcome == "refused"  # and not long after
-    assert verdict(still, **{**told, "offsets_retention_check_interval_ms": 15_000}).outcome == "accepted"
+    still = with_last_offset(trace, 5)
+    settings = {"offsets_retention_ms": MINUTE_MS, "offsets_retention_check_interval_ms": 5_000}
+    assert verdict(still, **settings).outcome == "refused"  # and not long after
+    assert verdict(still, **{**settings, "offsets_retention_check_interval_ms": 15_000}).outcome == "accepted"
 
 
 def test_a_retention_that_was_assumed_is_named() -> None:

@@ -76,7 +76,7 @@ def test_conversions_and_the_timers_of_classic_members_are_reached(feature: str)
 
 def test_a_classic_request_to_a_consumer_group_counts_for_no_rule_of_classic_groups() -> None:
     """The same answer is C-HB-05 if there is no group, and X-HB-01 if there is a consumer group."""
-    met = 0
+    requests = 0
     for seed in range(60):
         trace = generate(seed, KAFKA_4_3, 60, GroupProtocol.MIXED, offsets=None)
         groups: dict[str, ConsumerGroupView] = {}
@@ -87,7 +87,7 @@ def test_a_classic_request_to_a_consumer_group_counts_for_no_rule_of_classic_gro
             body = event.body if isinstance(event, Request) else None
             group = groups.get(body.group_id) if isinstance(body, JoinGroupRequest | HeartbeatRequest) else None
             if group is not None and group.members:
-                met += 1
+                requests += 1
                 rules = {name.removeprefix("rule ") for name in watcher.reached - before}
                 assert not {rule for rule in rules if re.match(r"C-(JOIN|HB)-", rule)} - {*MIXED_RULES}
             for name, view in seen.consumer_groups.items():
@@ -95,7 +95,7 @@ def test_a_classic_request_to_a_consumer_group_counts_for_no_rule_of_classic_gro
                     groups.pop(name, None)
                 else:
                     groups[name] = view
-    assert met > 100
+    assert requests > 100
 
 
 def test_traces_of_consumer_groups_show_no_rule_of_the_others() -> None:

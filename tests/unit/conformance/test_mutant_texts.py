@@ -138,10 +138,10 @@ def test_further_lines_are_indented_as_the_first():
 )
 def test_a_missing_place_of_a_mutant_is_reported(change, missing):
     mutant = Mutant("some-fault", Side.COORDINATOR, ("C-SYNC-17",), "", "", (change,))
-    with pytest.raises(DoesNotApply) as told:
+    with pytest.raises(DoesNotApply) as failure:
         check(mutant)
-    assert str(told.value).startswith("mutant some-fault does not apply: ")
-    assert missing in str(told.value)
+    assert str(failure.value).startswith("mutant some-fault does not apply: ")
+    assert missing in str(failure.value)
     with pytest.raises(DoesNotApply), planted(mutant):
         pass
 

@@ -49,7 +49,7 @@ def register_of(writes: list[Moment]) -> Register:
     return register
 
 
-def told(writes: list[Moment], at: int, *, stable: bool) -> Value | None:
+def value_at(writes: list[Moment], at: int, *, stable: bool) -> Value | None:
     """Return the value that a coordinator returns at this moment, or None if the fetch waits (O-FETCH-08, O-TXN-08)."""
     if stable and any(each.ended is not None and each.at <= at < each.ended for each in writes):
         return None
@@ -72,7 +72,7 @@ def test_answers_of_a_correct_coordinator_are_accepted(
     made = []
     for begin, until, after, stable in reads:
         at = begin * 10 + until * 7 + 3
-        made.append(Read(begin * 10, at + after * 7 + 1, told(writes, at, stable=stable), stable, listed=True))
+        made.append(Read(begin * 10, at + after * 7 + 1, value_at(writes, at, stable=stable), stable, listed=True))
     for each in sorted(made, key=lambda each: each.end):
         assert register.take(each) is None
 

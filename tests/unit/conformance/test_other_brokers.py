@@ -69,8 +69,8 @@ def test_all_groups_of_a_trace_are_coordinated_by_the_broker_it_is_played_on(
 
     monkeypatch.setattr(stage, "coordinator_of", coordinator_of)
     monkeypatch.setattr(stage, "questions", questions)
-    told = {**MOCK, **dict.fromkeys((15, 16, 42), (0, 5))}
-    place = stage.Place(HERE, HERE, offer(told, GroupProtocol.CLASSIC, HERE, nodes))
+    ranges = {**MOCK, **dict.fromkeys((15, 16, 42), (0, 5))}
+    place = stage.Place(HERE, HERE, offer(ranges, GroupProtocol.CLASSIC, HERE, nodes))
     casts = [asyncio.run(stage.cast_for(place, seed, Job("h:1", "kafka-4.4", 9), f"p-{seed}")) for seed in range(12)]
     assert any(len(cast.groups) > 1 for _, cast, _ in casts)
     for _, cast, at in casts:
@@ -117,13 +117,13 @@ KAFKA: dict[int, tuple[int, int]] = {
 @pytest.mark.parametrize("protocol", GroupProtocol)
 @pytest.mark.parametrize("key", KAFKA)
 def test_each_api_that_is_absent_is_named_or_needed(protocol: GroupProtocol, key: int) -> None:
-    told = {each: bounds for each, bounds in KAFKA.items() if each != key}
+    ranges = {each: bounds for each, bounds in KAFKA.items() if each != key}
     needed = {*CLIENTS[protocol], *({19} if protocol is not GroupProtocol.CLASSIC else ())}
     if key in needed:
         with pytest.raises(NotOffered, match=f"does not offer {api_name(key)}, which --protocol {protocol} needs"):
-            offer(told, protocol, HERE, 1)
+            offer(ranges, protocol, HERE, 1)
         return
-    found = offer(told, protocol, HERE, 1)
+    found = offer(ranges, protocol, HERE, 1)
     asked = {api_name(each) for each in (*found.ranges, *found.topics)}
     used = {api_name(each) for each in (8, 9, 10, 15, 16, 19, 20, 22, 25, 26, 28, 37, 42, 47)}
     used |= {"ConsumerGroupDescribe"} if protocol is not GroupProtocol.CLASSIC else set()
@@ -132,19 +132,19 @@ def test_each_api_that_is_absent_is_named_or_needed(protocol: GroupProtocol, key
 
 
 def test_existing_topics_replace_those_that_a_broker_does_not_create() -> None:
-    told = {each: bounds for each, bounds in KAFKA.items() if each not in (19, 20, 37)}
+    ranges = {each: bounds for each, bounds in KAFKA.items() if each not in (19, 20, 37)}
     with pytest.raises(NotOffered, match=r"CreateTopics.*--topic NAME"):
-        offer(told, GroupProtocol.CONSUMER, HERE, 1)
-    found = offer(told, GroupProtocol.CONSUMER, HERE, 1, ("orders",))
+        offer(ranges, GroupProtocol.CONSUMER, HERE, 1)
+    found = offer(ranges, GroupProtocol.CONSUMER, HERE, 1, ("orders",))
     assert (found.given, found.absent) == (("orders",), ())
 
 
 def test_kip_848_in_early_access_is_reported_in_one_line() -> None:
-    told = {**KAFKA, 68: (0, 0), 69: (0, 0)}
+    ranges = {**KAFKA, 68: (0, 0), 69: (0, 0)}
     for protocol in (GroupProtocol.CONSUMER, GroupProtocol.MIXED):
         with pytest.raises(NotOffered, match=r"v0 only \(KIP-848 in early access, as in Kafka 3\.7 to 3\.9\)"):
-            offer(told, protocol, HERE, 1)
-    assert offer(told, GroupProtocol.CLASSIC, HERE, 1).absent == ()
+            offer(ranges, protocol, HERE, 1)
+    assert offer(ranges, GroupProtocol.CLASSIC, HERE, 1).absent == ()
 
 
 def test_assignors_may_be_reported_by_class() -> None:

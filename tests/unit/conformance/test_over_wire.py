@@ -107,10 +107,10 @@ def stranger() -> Iterator[int]:
 def test_a_server_of_another_protocol_is_not_a_broker(capsys: pytest.CaptureFixture[str], stranger: int) -> None:
     with pytest.raises(SystemExit) as left:
         main(["conform", "--target", f"127.0.0.1:{stranger}", "--traces", "1"])
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     assert left.value.code == 2
-    assert told.err.count("\n") == 1
-    assert f"127.0.0.1:{stranger}: " in told.err
+    assert output.err.count("\n") == 1
+    assert f"127.0.0.1:{stranger}: " in output.err
 
 
 @pytest.mark.broker
@@ -118,10 +118,10 @@ def test_a_server_of_another_protocol_is_not_a_broker(capsys: pytest.CaptureFixt
 def test_the_model_allows_the_answers_of_a_real_broker(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
         main(["conform", "--target", "broker:4.3.1", "--traces", "4", "--steps-per-trace", "40", "--json"])
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     if left.value.code == 2:
-        pytest.skip(told.err.strip())
-    result = json.loads(told.out)
+        pytest.skip(output.err.strip())
+    result = json.loads(output.out)
     assert result["passed"], result["failures"]
     assert result["counts"]["traces"] == 4
     assert result["counts"]["replies"] > 80

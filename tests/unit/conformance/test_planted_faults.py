@@ -109,8 +109,8 @@ def test_a_trace_that_passes_cannot_be_shrunk(checker: Checker) -> None:
 def command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as left:
         main(list(words))
-    told = capsys.readouterr()
-    return int(left.value.code or 0), told.out, told.err
+    output = capsys.readouterr()
+    return int(left.value.code or 0), output.out, output.err
 
 
 def test_conform_and_replay_show_a_fault(
@@ -120,8 +120,8 @@ def test_conform_and_replay_show_a_fault(
     out = tmp_path / "run"
     # in this process, which has the fault
     asked = ("conform", "--profile", "kafka-4.3", "--traces", "60", "--steps-per-trace", "150", "--workers", "1")
-    status, told, _ = command(capsys, *asked, "--json", "-o", str(out))
-    result = json.loads(told)
+    status, out_text, _ = command(capsys, *asked, "--json", "-o", str(out))
+    result = json.loads(out_text)
     assert (status, result["passed"]) == (1, False)
     failure = result["failures"][0]
     assert failure["outcome"] == "refused"
@@ -133,26 +133,26 @@ def test_conform_and_replay_show_a_fault(
     suite = ET.parse(out / "junit.xml").getroot()[0]
     assert int(suite.attrib["failures"]) == len(result["groups"])
 
-    _, told, _ = command(capsys, *asked)
-    (advice,) = re.findall(r"see one: fencepost (replay \d+ .*--steps \d+)", " ".join(told.split()))
+    _, out_text, _ = command(capsys, *asked)
+    (advice,) = re.findall(r"see one: fencepost (replay \d+ .*--steps \d+)", " ".join(out_text.split()))
     assert failure["replay"] == f"fencepost {advice}"
-    status, told, _ = command(capsys, *advice.split())
+    status, out_text, _ = command(capsys, *advice.split())
     assert status == 1
-    assert "✗" in told
+    assert "✗" in out_text
 
     (kept,) = read_traces(next((out / "failures").iterdir()))
     assert isinstance(kept, EventTrace)
     assert len(kept.events) <= MOST_EVENTS
     path = next((out / "failures").iterdir())
-    status, told, _ = command(capsys, "replay", str(path), "--html", str(tmp_path / "r.html"))
+    status, out_text, _ = command(capsys, "replay", str(path), "--html", str(tmp_path / "r.html"))
     assert status == 1
-    assert "✗" in told
-    assert "C-HB-09" in told
+    assert "✗" in out_text
+    assert "C-HB-09" in out_text
     shown_page = (tmp_path / "r.html").read_text()
     assert "refused at event" in shown_page
     assert "data-marked" in shown_page
 
-    status, told, _ = command(
+    status, out_text, _ = command(
         capsys,
         *(
             "replay",
@@ -168,12 +168,12 @@ def test_conform_and_replay_show_a_fault(
         ),
     )
     assert status == 1
-    (shown,) = json.loads(told)["traces"]
+    (shown,) = json.loads(out_text)["traces"]
     assert len(shown["steps"]) <= MOST_EVENTS
     monkeypatch.undo()
 
-    status, told, _ = command(capsys, "replay", str(tmp_path / "s.jsonl"), "--json")
-    found = json.loads(told)["traces"][0]
+    status, out_text, _ = command(capsys, "replay", str(tmp_path / "s.jsonl"), "--json")
+    found = json.loads(out_text)["traces"][0]
     # the core is restored, and no longer gives the outcomes in the file
     assert (status, found["verdict"], found["outcome"]) == (1, "failed", "differed")
     assert ErrorCode.ILLEGAL_GENERATION.name in found["difference"]["left"] + found["difference"]["right"]
@@ -193,16 +193,16 @@ def test_the_core_is_checked_under_intended_by_default(
         return begin(settings, spoiled if profile is INTENDED else profile, **functions)  # type: ignore[arg-type]
 
     monkeypatch.setattr(coordinator, "initial_state", begun)
-    status, told, _ = command(capsys, "conform", "--traces", str(traces), "--workers", "1", "--json")
-    profiles = json.loads(told)["profiles"]
+    status, text, _ = command(capsys, "conform", "--traces", str(traces), "--workers", "1", "--json")
+    profiles = json.loads(text)["profiles"]
     assert (status, list(profiles)) == (1, [INTENDED.name, NEWEST_KAFKA.name])
     assert profiles[INTENDED.name]["counts"]["failed"] > 0
     assert profiles[NEWEST_KAFKA.name]["counts"]["failed"] == 0
 
 
 def test_conform_passes(capsys: pytest.CaptureFixture[str]) -> None:
-    status, told, _ = command(capsys, "conform", "--traces", "30", "--json", "--profile", "intended")
-    result = json.loads(told)
+    status, text, _ = command(capsys, "conform", "--traces", "30", "--json", "--profile", "intended")
+    result = json.loads(text)
     assert (status, result["passed"], result["counts"]["traces"]) == (0, True, 30)
     assert result["counts"]["steps"] >= 30 * 60
     assert result["coverage"]["reached"] > 100
@@ -224,9 +224,9 @@ def test_conform_passes(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_check_that_cannot_run_says_so_in_one_line(
     capsys: pytest.CaptureFixture[str], words: tuple[str, ...], reason: str
 ) -> None:
-    status, told, error = command(capsys, *words)
+    status, text, error = command(capsys, *words)
     assert status == 2
-    assert told == ""
+    assert text == ""
     assert reason in error
     assert error.count("\n") == 1
 
@@ -234,8 +234,8 @@ def test_a_check_that_cannot_run_says_so_in_one_line(
 def test_replay_writes_and_reads_itf(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "t.itf.json"
     assert command(capsys, "replay", "7", "--steps", "30", "-o", str(path), "--json")[0] == 0
-    status, told, _ = command(capsys, "replay", str(path), "--json")
-    assert (status, len(json.loads(told)["traces"][0]["steps"])) == (0, 30)
+    status, text, _ = command(capsys, "replay", str(path), "--json")
+    assert (status, len(json.loads(text)["traces"][0]["steps"])) == (0, 30)
     path.write_text("[]")
     status, _, error = command(capsys, "replay", str(path))
     assert (status, "not an ITF trace" in error) == (2, True)
@@ -259,9 +259,9 @@ def test_replay_shows_a_wire_trace(capsys: pytest.CaptureFixture[str], tmp_path:
         '{"type":"disconnected","at_ms":3,"connection":1,"by":"client"}',
     )  # fmt: skip
     path.write_text("\n".join(lines))
-    status, told, _ = command(capsys, "replay", str(path), "--html", str(tmp_path / "w.html"))
+    status, text, _ = command(capsys, "replay", str(path), "--html", str(tmp_path / "w.html"))
     assert status == 2  # whether the group was alive before is unknown
-    assert "Heartbeat v4 g member m generation 1" in told
+    assert "Heartbeat v4 g member m generation 1" in text
     assert "REBALANCE_IN_PROGRESS" in (tmp_path / "w.html").read_text()
 
 
@@ -283,17 +283,17 @@ def test_a_known_group_of_failures_is_accepted(
         (tmp_path / "known.txt").write_text("".join(f"{key} -- we know\n" for key in keys))
         return "--known", str(tmp_path / "known.txt")
 
-    status, told, suite = run()
-    keys = [group["key"] for group in told["groups"]]
-    failed = told["counts"]["failed"]
-    assert (status, told["passed"], suite.get("failures")) == (1, False, str(len(keys)))
+    status, result, suite = run()
+    keys = [group["key"] for group in result["groups"]]
+    failed = result["counts"]["failed"]
+    assert (status, result["passed"], suite.get("failures")) == (1, False, str(len(keys)))
     assert keys
-    status, told, suite = run(*known(*keys, "Heartbeat: never met"))
-    assert (status, told["passed"], suite.get("failures"), suite.get("tests")) == (0, True, "0", "1")
+    status, result, suite = run(*known(*keys, "Heartbeat: never met"))
+    assert (status, result["passed"], suite.get("failures"), suite.get("tests")) == (0, True, "0", "1")
     assert suite[0].get("name") == f"60 of 60 traces passed ({failed} with accepted differences)"
-    assert (told["counts"]["failed"], told["counts"]["known"]) == (0, failed)
-    assert told["never_met"] == ["Heartbeat: never met"]
-    assert {group["known"] for group in told["groups"]} == {"we know"}
-    status, told, suite = run(*known(*keys[1:], "Heartbeat: never met"))
-    assert (status, told["passed"]) == (1, False)
+    assert (result["counts"]["failed"], result["counts"]["known"]) == (0, failed)
+    assert result["never_met"] == ["Heartbeat: never met"]
+    assert {group["known"] for group in result["groups"]} == {"we know"}
+    status, result, suite = run(*known(*keys[1:], "Heartbeat: never met"))
+    assert (status, result["passed"]) == (1, False)
     assert suite.get("failures") == "1"

@@ -366,9 +366,9 @@ def test_the_command_lists_what_the_manifest_says(capsys: pytest.CaptureFixture[
     with pytest.raises(SystemExit) as ended:
         main(["promises", "--json"])
     assert ended.value.code == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [each["id"] for each in told["promises"]] == list(PROMISES)
-    for each in told["promises"]:
+    listing = json.loads(capsys.readouterr().out)
+    assert [each["id"] for each in listing["promises"]] == list(PROMISES)
+    for each in listing["promises"]:
         broken, checked = each["broken_by"], each["checked"]
         systems = checked["closed_systems"]
         names = {name for form in ("properties", "restated") for stated in systems[form].values() for name in stated}
@@ -378,7 +378,7 @@ def test_the_command_lists_what_the_manifest_says(capsys: pytest.CaptureFixture[
             assert names & {*read_problem(ENTRIES[name]).properties}
         for files in checked["partial"].values():
             assert all(each["id"] in (ROOTS[1] / file).read_text(encoding="utf-8") for file in files)
-    assert not set(told["not_in_the_catalogue"]) & PROMISES.keys()
+    assert not set(listing["not_in_the_catalogue"]) & PROMISES.keys()
 
 
 def test_the_command_says_what_nothing_breaks(capsys: pytest.CaptureFixture[str]) -> None:

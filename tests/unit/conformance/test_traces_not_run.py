@@ -76,11 +76,11 @@ def test_a_trace_that_could_not_run_is_listed_beside_the_passed_ones(
     kafka: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kafka(unrun=(3, 17))
-    status, told = run(capsys, "-o", str(tmp_path))
-    assert (status, told["passed"], told["status"]) == (2, False, 2)
-    assert told["counts"].items() >= {"traces": 60, "broken": 2, "failed": 0}.items()  # type: ignore[attr-defined]
-    assert [row["seed"] for row in told["broken"]] == [3, 17]  # type: ignore[attr-defined]
-    assert "2 of 60 traces broken (first: seed 3: java: it ended. Out of memory)" in str(told["error"])
+    status, result = run(capsys, "-o", str(tmp_path))
+    assert (status, result["passed"], result["status"]) == (2, False, 2)
+    assert result["counts"].items() >= {"traces": 60, "broken": 2, "failed": 0}.items()  # type: ignore[attr-defined]
+    assert [row["seed"] for row in result["broken"]] == [3, 17]  # type: ignore[attr-defined]
+    assert "2 of 60 traces broken (first: seed 3: java: it ended. Out of memory)" in str(result["error"])
     suite = ET.parse(tmp_path / "junit.xml").getroot()[0]
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "0", "2")
     assert suite[0].get("name") == "58 of 60 traces passed"
@@ -93,9 +93,9 @@ def test_a_failure_beside_a_broken_trace_decides_the_status(
     kafka: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     kafka(unrun=(3,), otherwise=(5,))
-    status, told = run(capsys)
-    assert (status, told["passed"]) == (1, False)
-    assert told["counts"].items() >= {"traces": 60, "broken": 1, "failed": 1}.items()  # type: ignore[attr-defined]
+    status, result = run(capsys)
+    assert (status, result["passed"]) == (1, False)
+    assert result["counts"].items() >= {"traces": 60, "broken": 1, "failed": 1}.items()  # type: ignore[attr-defined]
 
 
 def test_too_many_in_a_row_end_the_run(
@@ -103,30 +103,30 @@ def test_too_many_in_a_row_end_the_run(
 ) -> None:
     monkeypatch.setattr(check, "IN_A_ROW", 4)
     kafka(unrun=(1, 2, 3, *range(55, 59)))
-    status, told = run(capsys)
+    status, result = run(capsys)
     assert status == 2
-    assert "4 traces in a row could not be run" in str(told["error"])
-    assert told["counts"].items() >= {"traces": 50, "broken": 3}.items()  # type: ignore[attr-defined]
+    assert "4 traces in a row could not be run" in str(result["error"])
+    assert result["counts"].items() >= {"traces": 50, "broken": 3}.items()  # type: ignore[attr-defined]
 
 
 def test_a_target_that_does_not_start_ends_the_run(
     kafka: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     kafka(starts=False)
-    status, told = run(capsys)
-    assert (status, told["status"]) == (2, 2)
-    assert "Out of memory" in str(told["error"])
+    status, result = run(capsys)
+    assert (status, result["status"]) == (2, 2)
+    assert "Out of memory" in str(result["error"])
 
 
 def test_on_the_terminal(kafka: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
     kafka(unrun=(3,))
     with pytest.raises(SystemExit) as ended:
         main(RUN)
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     assert ended.value.code == 2
-    assert "No verdict: 1 trace" in told.out
-    assert "seed 3" in told.out
-    assert "1 of 60 traces broken" in told.err
+    assert "No verdict: 1 trace" in output.out
+    assert "seed 3" in output.out
+    assert "1 of 60 traces broken" in output.err
 
 
 def test_replay_reports_it_too(kafka: Callable[..., None], capsys: pytest.CaptureFixture[str]) -> None:
@@ -162,8 +162,8 @@ def test_diff_continues_without_a_trace_that_could_not_run(  # noqa: PLR0917 —
 ) -> None:
     live = Runner._live
 
-    def stopping(self: Runner, place: str, told: Side, settings: Settings) -> Live:
-        return _Stops(settings, PROFILES[told.profile]) if place == side else live(self, place, told, settings)
+    def stopping(self: Runner, place: str, own: Side, settings: Settings) -> Live:
+        return _Stops(settings, PROFILES[own.profile]) if place == side else live(self, place, own, settings)
 
     monkeypatch.setattr(Runner, "_live", stopping)
     monkeypatch.setattr(_Stops, "feeds", 0)
@@ -171,14 +171,14 @@ def test_diff_continues_without_a_trace_that_could_not_run(  # noqa: PLR0917 —
     words = [*sides.split(), "--traces", "9", "--steps", "30", "--protocol", "consumer", "--workers", "1", "--json"]
     with pytest.raises(SystemExit) as ended:
         main(["diff", *words, "--no-shrink", "-o", str(tmp_path)])
-    told = json.loads(capsys.readouterr().out)
-    assert (ended.value.code, told["passed"], told["counts"]["traces"], told["counts"]["broken"]) == (
+    own = json.loads(capsys.readouterr().out)
+    assert (ended.value.code, own["passed"], own["counts"]["traces"], own["counts"]["broken"]) == (
         status,
         False,
         9,
         2,
     )
-    assert [row["seed"] for row in told["broken"]] == [1, 2]
+    assert [row["seed"] for row in own["broken"]] == [1, 2]
     page = (tmp_path / "report.html").read_text()
     assert "2 of 9 traces broken (first: consumer seed 1: " in page
     assert "No verdict (2)" in page
@@ -196,7 +196,7 @@ def test_workers_that_cannot_read_their_work_end_the_run_with_one_line(
     module.write_text("def work(number: return number\n")
     with pytest.raises(CannotRun, match="could not start or continue"), worker_processes(2) as pool:
         list(pool.map(of_today.work, range(8)))
-    told = capfd.readouterr().err
-    assert "SyntaxError" in told
-    assert "Traceback" not in told
+    errors = capfd.readouterr().err
+    assert "SyntaxError" in errors
+    assert "Traceback" not in errors
     sys.modules.pop("of_today")

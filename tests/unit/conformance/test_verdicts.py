@@ -654,41 +654,41 @@ def test_the_outcome_follows_from_the_verdicts(
     monkeypatch.undo()
     more = ["-o", str(out)] if form.report else []
     (tmp_path / "again").mkdir()
-    told = json.loads(ran(form, [*form.plant(monkeypatch, tmp_path / "again", kinds), *more, "--json"]).out)
-    assert (told["verdict"], told["passed"], told["status"]) == (
+    result = json.loads(ran(form, [*form.plant(monkeypatch, tmp_path / "again", kinds), *more, "--json"]).out)
+    assert (result["verdict"], result["passed"], result["status"]) == (
         expected,
         expected is Outcome.PASSED,
         expected.status,
     )
     for kind in Verdict:
-        assert (told["counts"][kind] > 0) == (kind in kinds and not (form.one and kind is PASSED and FAILED in kinds))
+        assert (result["counts"][kind] > 0) == (kind in kinds and not (form.one and kind is PASSED and FAILED in kinds))
     for kind in (UNDECIDED, BROKEN):
-        assert len(told[kind]) == told["counts"][kind]
-        assert all(each["what"] and each["why"] for each in told[kind])
-    assert ("error" in told) == bool({UNDECIDED, BROKEN}.intersection(kinds))
+        assert len(result[kind]) == result["counts"][kind]
+        assert all(each["what"] and each["why"] for each in result[kind])
+    assert ("error" in result) == bool({UNDECIDED, BROKEN}.intersection(kinds))
     if form.report:
-        is_reported(out, told)
+        is_reported(out, result)
 
 
-def is_reported(out: Path, told: dict[str, Any]) -> None:
+def is_reported(out: Path, result: dict[str, Any]) -> None:
     """JUnit and the page agree with the JSON."""
     root = ET.parse(out / "junit.xml").getroot()
     (suite_,) = root
-    open_ = told["counts"]["undecided"] + told["counts"]["broken"]
-    assert (suite_.get("errors"), suite_.get("failures")) == (str(open_), str(told["counts"]["failed"]))
-    assert (len(root.findall(".//error")), len(root.findall(".//failure"))) == (open_, told["counts"]["failed"])
+    open_ = result["counts"]["undecided"] + result["counts"]["broken"]
+    assert (suite_.get("errors"), suite_.get("failures")) == (str(open_), str(result["counts"]["failed"]))
+    assert (len(root.findall(".//error")), len(root.findall(".//failure"))) == (open_, result["counts"]["failed"])
     assert root.findall(".//skipped") == []
     assert {each.get("type") for each in root.findall(".//error")} == {
-        kind for kind in (UNDECIDED, BROKEN) if told[kind]
+        kind for kind in (UNDECIDED, BROKEN) if result[kind]
     }
     page = (out / "report.html").read_text()
-    assert f'<b class="{"good" if told["passed"] else "bad"}">{told["verdict"]}</b>' in page
+    assert f'<b class="{"good" if result["passed"] else "bad"}">{result["verdict"]}</b>' in page
     assert ("No verdict" in page) == bool(open_)
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["verdict"], summary["undecided"], summary["broken"]) == tuple(
-        told[name] for name in ("verdict", "undecided", "broken")
+        result[name] for name in ("verdict", "undecided", "broken")
     )
-    for each in (*told["undecided"], *told["broken"]):
+    for each in (*result["undecided"], *result["broken"]):
         assert each["what"] in page
         assert Path(each["file"]).exists() if "file" in each else each["replay"].startswith("fencepost replay ")
 
@@ -740,8 +740,8 @@ def test_the_definition(tally: Tally, stopped: bool, expected: Outcome) -> None:
 def test_a_core_that_ran_alone_is_undecided(tmp_path: Path) -> None:
     words = ["conform", "--profile", "intended", "--traces", "3", "--steps", "5", "--workers", "1", "--no-model"]
     shown = ran(FORMS["conform"], [*words, "--json"])
-    told = json.loads(shown.out)
-    assert (shown.status, told["counts"]["undecided"], told["undecided"][0]["why"]) == (
+    result = json.loads(shown.out)
+    assert (shown.status, result["counts"]["undecided"], result["undecided"][0]["why"]) == (
         2,
         3,
         pipeline_check.NOT_COMPARED,
@@ -753,9 +753,9 @@ def test_accepted_differences_pass_and_are_listed(monkeypatch: pytest.MonkeyPatc
     known.write_text("JoinGroup: reply differs -- as written down\n")
     for name in ("conform", "diff"):
         words = FORMS[name].plant(monkeypatch, tmp_path, (PASSED, FAILED))
-        told = json.loads(ran(FORMS[name], [*words, "--known", str(known), "--json"]).out)
-        assert (told["status"], told["counts"]["passed"], told["counts"]["failed"]) == (0, 2, 0)
-        assert told["groups"][0]["known"] == "as written down"
+        result = json.loads(ran(FORMS[name], [*words, "--known", str(known), "--json"]).out)
+        assert (result["status"], result["counts"]["passed"], result["counts"]["failed"]) == (0, 2, 0)
+        assert result["groups"][0]["known"] == "as written down"
         monkeypatch.undo()
 
 

@@ -71,7 +71,7 @@ class OffsetScene(MixedScene):
             retention_time_ms=retention,
             topics=asked(positions, metadata, **(ids or {})),
         )
-        return self.told(self.ask(body, version, **more))  # type: ignore[arg-type]
+        return self.errors_of(self.ask(body, version, **more))  # type: ignore[arg-type]
 
     def transact(
         self,
@@ -98,9 +98,9 @@ class OffsetScene(MixedScene):
             group_instance_id=instance,
             topics=asked(positions, metadata, **(ids or {})),
         )
-        return self.told(self.ask(body, version, **more))  # type: ignore[arg-type]
+        return self.errors_of(self.ask(body, version, **more))  # type: ignore[arg-type]
 
-    def told(self, request_id: int) -> Errors | None:
+    def errors_of(self, request_id: int) -> Errors | None:
         """Return the errors in the answer of a commit, or None if there is no answer yet."""
         answer = self.answers.get(request_id)
         if answer is None:

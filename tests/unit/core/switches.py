@@ -161,9 +161,9 @@ def rules_of_step(script: Script, place: int, profile: Profile) -> set[str]:
         played.feed(event)
     with noted(ran, CORE):
         played.feed(script.events[place])
-    told = _rules_of_code()
+    rules = _rules_of_code()
     core = [key for key in ran.functions if "quirks" not in Path(key[0]).relative_to(CORE).parts]
-    return set[str]().union(*(told.get(key, ()) for key in core))
+    return set[str]().union(*(rules.get(key, ()) for key in core))
 
 
 def rules_of_model(script: Script, place: int, profile: Profile) -> set[str]:

@@ -91,8 +91,8 @@ def test_only_empty_groups_are_deleted() -> None:
     scene = Scene()
     scene.stable(1)
     pending = scene.joined(scene.join(group="other")).member_id
-    told = deleted(scene, GROUP, "other", "none", "other", "secret", denied=frozenset({"secret"}))
-    assert told == {
+    errors = deleted(scene, GROUP, "other", "none", "other", "secret", denied=frozenset({"secret"}))
+    assert errors == {
         GROUP: ErrorCode.NON_EMPTY_GROUP,
         "other": ErrorCode.NONE,
         "none": ErrorCode.GROUP_ID_NOT_FOUND,

@@ -50,9 +50,9 @@ def test_two_workers_share_a_topic_and_a_new_coordinator_continues() -> None:
             first = await groups.consumer_heartbeat(beat("m1", 0))
             assert (plain(first.assignment or ()), first.heartbeat_interval_ms) == ({A: (0, 1, 2, 3)}, 6_000)
             await groups.consumer_heartbeat(beat("m2", 0))
-            told = await groups.consumer_heartbeat(beat("m1", first.member_epoch, {A: (0, 1, 2, 3)}))
-            kept = plain(told.assignment or ())
-            await groups.consumer_heartbeat(beat("m1", told.member_epoch, kept))
+            second_answer = await groups.consumer_heartbeat(beat("m1", first.member_epoch, {A: (0, 1, 2, 3)}))
+            kept = plain(second_answer.assignment or ())
+            await groups.consumer_heartbeat(beat("m1", second_answer.member_epoch, kept))
         async with asyncio.timeout(30), GroupBroker(store, AT_ONCE) as groups:
             groups.set_topics(TOPICS)
             view = groups.consumer_view("g")

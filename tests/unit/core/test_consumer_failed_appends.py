@@ -11,7 +11,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_0, KAFKA_4_1, KAFKA_4_3
-from fencepost_conformance.judge.compare.lockstep import as_far_as_told, first_difference
+from fencepost_conformance.judge.compare.lockstep import as_far_as_recorded, first_difference
 
 from .consumer_scene import LATER, TOPICS, A, ConsumerScene, plain, settled
 from .test_findings import DOCS, read, run, seen
@@ -117,8 +117,8 @@ def test_a_member_that_comes_back_under_its_id_lets_go_in_its_next_heartbeat() -
     """The answer has the member's assignment without the partitions to revoke; the member takes that and confirms it
     (M-FENCE-07, LIV-07)."""
     scene = shared(INTENDED)
-    told = scene.ok("m1", 0, ("a",), {}, timeout=30_000)
-    assert (told.member_epoch, plain(told.assignment or ())) == (2, {A: (0, 1)})
+    answer = scene.ok("m1", 0, ("a",), {}, timeout=30_000)
+    assert (answer.member_epoch, plain(answer.assignment or ())) == (2, {A: (0, 1)})
     assert scene.who("m1").state is MemberState.UNREVOKED_PARTITIONS
     assert scene.timer(REBALANCE, "m1") == 30_000
     again = scene.ok("m1", 0, ("a",), {}, timeout=30_000)
@@ -144,13 +144,13 @@ def test_a_member_that_comes_back_after_a_leave_owns_nothing() -> None:
 def test_the_core_does_as_kafka_did(name: str) -> None:
     trace = read(DOCS / "findings" / "consumer" / f"{name}.jsonl")
     assert len(seen(trace)) == len(trace.events)
-    assert first_difference(as_far_as_told(run(trace, KAFKA_4_3), seen(trace)), seen(trace)) is None
+    assert first_difference(as_far_as_recorded(run(trace, KAFKA_4_3), seen(trace)), seen(trace)) is None
 
 
 @pytest.mark.parametrize("name", MENDED)
 def test_the_intended_protocol_does_not(name: str) -> None:
     trace = read(DOCS / "findings" / "consumer" / f"{name}.jsonl")
-    assert first_difference(as_far_as_told(run(trace, INTENDED), seen(trace)), seen(trace)) is not None
+    assert first_difference(as_far_as_recorded(run(trace, INTENDED), seen(trace)), seen(trace)) is not None
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,8 @@ def test_a_second_member_waits_for_the_first_to_let_go() -> None:
     joined = scene.come("m2", "a")
     assert (joined.member_epoch, joined.assignment) == (3, ())
     assert scene.who("m2").state is MemberState.UNRELEASED_PARTITIONS
-    told = scene.ok("m1", 2, None, ALL)
-    assert (told.member_epoch, plain(told.assignment or ())) == (2, {A: (0, 1)})
+    answer = scene.ok("m1", 2, None, ALL)
+    assert (answer.member_epoch, plain(answer.assignment or ())) == (2, {A: (0, 1)})
     assert scene.who("m1").state is MemberState.UNREVOKED_PARTITIONS
     assert scene.timer(TimerKind.CONSUMER_REBALANCE, "m1") == 30_000
     assert scene.seen.state is ConsumerGroupState.RECONCILING

@@ -33,13 +33,13 @@ def bodies(group: str) -> tuple[m.SyncGroupRequest, m.HeartbeatRequest, m.LeaveG
 def test_checks_that_all_share(index: int) -> None:
     """C-SYNC-02, C-HB-01, C-LEAVE-01; C-SYNC-03, C-HB-02, C-LEAVE-02; G-WIRE-27."""
 
-    def told(scene: Scene, group: str = GROUP, **more: object) -> ErrorCode:
+    def error_of(scene: Scene, group: str = GROUP, **more: object) -> ErrorCode:
         answer = scene.answers[scene.ask(bodies(group)[index], **more)]
         return answer.error_code  # type: ignore[union-attr]
 
-    assert told(Scene(running=False), denied=frozenset({GROUP})) is DENIED
-    assert told(Scene(running=False), "") is DOWN
-    assert told(Scene(), "") is NO_GROUP
+    assert error_of(Scene(running=False), denied=frozenset({GROUP})) is DENIED
+    assert error_of(Scene(running=False), "") is DOWN
+    assert error_of(Scene(), "") is NO_GROUP
 
 
 def test_a_static_join_creates_a_group() -> None:

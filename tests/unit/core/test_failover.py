@@ -144,9 +144,9 @@ def test_a_generation_that_failed_for_its_members_may_exist_after_a_reload() -> 
     leader, _ = scene.newcomer()
     scene.pass_time(6_000)
     leader = scene.group().leader or leader
-    told = scene.sync(leader, 1, {leader: b"all"})
+    sent = scene.sync(leader, 1, {leader: b"all"})
     scene.pass_time(5_000)
-    assert scene.synced(told).error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert scene.synced(sent).error_code is ErrorCode.COORDINATOR_NOT_AVAILABLE
     fail_over(scene)
     assert scene.now_in is GroupState.STABLE
     assert scene.member(leader).assignment == b"all"

@@ -12,7 +12,7 @@ import pytest
 from fencepost.protocol.profile import Profile
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4
 from fencepost_conformance.common.errors import CannotRun
-from fencepost_conformance.judge.compare.lockstep import as_far_as_told, first_difference
+from fencepost_conformance.judge.compare.lockstep import as_far_as_recorded, first_difference
 from fencepost_conformance.judge.compare.model import follow
 from fencepost_conformance.targets.core import Core, CoreSession
 from fencepost_conformance.targets.ids import MemberIds
@@ -45,7 +45,7 @@ def run(trace: EventTrace, profile: Profile) -> Sequence[Observation]:
 def test_the_core_does_as_kafka_did(path: Path) -> None:
     trace = read(path)
     assert len(seen(trace)) == len(trace.events)
-    assert first_difference(as_far_as_told(run(trace, trace.profile), seen(trace)), seen(trace)) is None
+    assert first_difference(as_far_as_recorded(run(trace, trace.profile), seen(trace)), seen(trace)) is None
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -64,8 +64,8 @@ def test_the_intended_protocol_does_not(path: Path) -> None:
     with contextlib.suppress(ValueError):  # the log with the fix may be shorter than Kafka's
         for event in trace.events:
             observed.append(session.feed(event))  # recorded up to the event that is impossible
-    told = seen(trace)
-    assert first_difference(as_far_as_told(observed, told), told[: len(observed)]) is not None
+    recorded = seen(trace)
+    assert first_difference(as_far_as_recorded(observed, recorded), recorded[: len(observed)]) is not None
 
 
 @pytest.mark.jvm
@@ -79,7 +79,7 @@ def test_kafka_still_does_it() -> None:
         except CannotRun as reason:
             pytest.skip(str(reason).splitlines()[0])
         for trace, answer in zip(traces, answers, strict=True):
-            assert first_difference(as_far_as_told(answer, seen(trace)), seen(trace)) is None, trace.name
+            assert first_difference(as_far_as_recorded(answer, seen(trace)), seen(trace)) is None, trace.name
 
 
 @pytest.mark.parametrize(

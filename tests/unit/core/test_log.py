@@ -111,11 +111,11 @@ def test_an_id_from_a_group_that_failed_is_unknown() -> None:
 
 
 def test_a_creation_that_is_late_undoes_nothing() -> None:
-    for profile, told in ((KAFKA_4_3, ErrorCode.COORDINATOR_NOT_AVAILABLE), (INTENDED, None)):
+    for profile, error in ((KAFKA_4_3, ErrorCode.COORDINATOR_NOT_AVAILABLE), (INTENDED, None)):
         scene = Scene(profile, log="later", group_initial_rebalance_delay_ms=10_000)
         waits = scene.join(instance="i")
         scene.pass_time(5_000)
-        assert (scene.joined(waits).error_code if waits in scene.answers else None) is told  # C-JOIN-16
+        assert (scene.joined(waits).error_code if waits in scene.answers else None) is error  # C-JOIN-16
         scene.pass_time(5_000)
         assert scene.group().generation_id == 1
 

@@ -123,9 +123,11 @@ def test_a_classic_group_counts_on_where_the_consumer_group_stopped(profile: Pro
 
 
 @pytest.mark.parametrize("names", [("a",), ()])
-@pytest.mark.parametrize(("profile", "goes_on"), [(INTENDED, True), (KAFKA_4_3, False)], ids=["intended", "kafka-4.3"])
+@pytest.mark.parametrize(
+    ("profile", "continues"), [(INTENDED, True), (KAFKA_4_3, False)], ids=["intended", "kafka-4.3"]
+)
 def test_a_consumer_group_counts_on_where_the_classic_group_stopped(
-    profile: Profile, goes_on: bool, names: tuple[str, ...]
+    profile: Profile, continues: bool, names: tuple[str, ...]
 ) -> None:
     """Fixed under ``intended``: a record contains the epoch, whether the first member subscribes to a topic or not
     (M-VAL-22)."""
@@ -137,7 +139,7 @@ def test_a_consumer_group_counts_on_where_the_classic_group_stopped(
     left_off = view.generation_id
     assert left_off == 2
     answer = scene.ok("m1", 0, names, {}, timeout=5)
-    expected = left_off + 1 if goes_on else 1 + bool(names)
+    expected = left_off + 1 if continues else 1 + bool(names)
     assert (answer.member_epoch, scene.seen.group_epoch, scene.seen.assignment_epoch) == (expected,) * 3
     before = scene.seen
     scene.load(scene.records)

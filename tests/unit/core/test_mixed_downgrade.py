@@ -302,9 +302,11 @@ def assigned(scene: MixedScene) -> dict[str, tuple[int, ...]]:
     return found
 
 
-@pytest.mark.parametrize("told", [False, True], ids=["before it knows", "while it revokes"])
+@pytest.mark.parametrize("informed", [False, True], ids=["before it knows", "while it revokes"])
 @BOTH
-def test_with_the_fix_a_remaining_member_is_assigned_the_partitions_that_it_holds(profile: Profile, told: bool) -> None:
+def test_with_the_fix_a_remaining_member_is_assigned_the_partitions_that_it_holds(
+    profile: Profile, informed: bool
+) -> None:
     """Two members must revoke a part for m1, which leaves; one of them knows it, and has not revoked yet
     (X-DOWN-04)."""
     scene, first, second = mixed(profile)
@@ -312,7 +314,7 @@ def test_with_the_fix_a_remaining_member_is_assigned_the_partitions_that_it_hold
     target = {member: plain(share).get(A, ()) for member, share in scene.seen.target}
     member, instance = (first, "i1") if len(target[first]) == 1 else (second, "i2")
     assert held[member] != target[member]
-    if told:
+    if informed:
         scene.rejoin(member, "a", instance=instance, owned={"a": held[member]}, generation=1)
         assert scene.who(member).state is MemberState.UNREVOKED_PARTITIONS
         assert plain(scene.who(member).assigned) == {A: target[member]}

@@ -138,10 +138,10 @@ def test_a_consumer_member_may_become_a_classic_one_and_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("profile", "told"),
+    ("profile", "error"),
     [(INTENDED, ErrorCode.REBALANCE_IN_PROGRESS), (KAFKA_4_3, ErrorCode.NONE)],
 )
-def test_classic_members_alone_may_starve(profile: Profile, told: ErrorCode) -> None:
+def test_classic_members_alone_may_starve(profile: Profile, error: ErrorCode) -> None:
     """X-HB-03, X-SYNC-05, LIV-14, X-DOWN-08."""
     scene, first, second = mixed(profile, policy=MigrationPolicy.UPGRADE)
     scene.rejoin(first, "a", instance="i1")
@@ -151,8 +151,8 @@ def test_classic_members_alone_may_starve(profile: Profile, told: ErrorCode) -> 
     scene.pass_time(LATER)
     assert scene.removed("m1") == [ErrorCode.NONE]
     assert scene.seen.group_epoch == 3
-    assert scene.heartbeat(first, 2, "i1") is told
-    assert scene.fetched(first, 2).error_code is told
+    assert scene.heartbeat(first, 2, "i1") is error
+    assert scene.fetched(first, 2).error_code is error
 
 
 def test_before_4_3_the_group_epoch_counts() -> None:
@@ -277,7 +277,7 @@ def ahead(profile: Profile) -> tuple[MixedScene, str, tuple[int, ...]]:
 
 #: the generation in the subscription (of the present epoch 2, the previous 1, or others), the claims to topic a
 #: (``kept``: the member's partitions; ``more``: these and all others), and whether the member passes
-TOLD = [
+CLAIMS = [
     (2, "kept", True),
     (2, "nothing", True),
     (2, "more", True),
@@ -292,7 +292,7 @@ TOLD = [
 ]
 
 
-@pytest.mark.parametrize(("generation", "claim", "in_step"), TOLD)
+@pytest.mark.parametrize(("generation", "claim", "in_step"), CLAIMS)
 @BOTH
 def test_a_member_joins_at_its_epoch_or_is_unknown(
     profile: Profile, generation: int, claim: str, in_step: bool

@@ -335,7 +335,7 @@ def test_with_the_fix_an_upgrade_takes_over_the_partitions_that_members_still_ow
 
 
 @pytest.mark.parametrize(
-    ("says", "assigns", "mended"),
+    ("says", "assigns", "fixed"),
     [
         ([(0, {"a": [0, 1]}), (0, {})], [{"a": [0]}, {"a": [1]}], [{A: (0,)}, {A: (1,)}]),
         ([(3, {"a": [2]}), (4, {"a": [2, 3]})], [{}, {}], [{}, {A: (2, 3)}]),
@@ -349,13 +349,13 @@ def test_with_the_fix_an_upgrade_takes_over_the_partitions_that_members_still_ow
 )
 @BOTH
 def test_each_claimed_partition_goes_to_one_member(
-    profile: Profile, says: list[tuple[int, Named]], assigns: list[Named], mended: list[Owned]
+    profile: Profile, says: list[tuple[int, Named]], assigns: list[Named], fixed: list[Owned]
 ) -> None:
     """An assignment comes before a claim, a newer claim before an older one, then the smaller member id (X-UP-05)."""
     scene, ids = in_a_rebalance(profile, says, assigns)
     assert ids[0] < ids[1]
     plainly = [{A: tuple(share["a"])} if share else {} for share in assigns]
-    assert taken(scene, ids) == (mended if profile is INTENDED else plainly)
+    assert taken(scene, ids) == (fixed if profile is INTENDED else plainly)
 
 
 @BOTH

@@ -349,8 +349,8 @@ class TestTheLog:
         assert scene.commit(ONE) is None
         assert scene.commit({("a", 1): 7}) is None
         scene.replicate()
-        assert scene.told(1) == DONE
-        assert scene.told(2) == {("a", 1): NONE}
+        assert scene.errors_of(1) == DONE
+        assert scene.errors_of(2) == {("a", 1): NONE}
 
     def test_a_failed_append_takes_everything_back(self) -> None:
         """Rows that were rejected before keep their errors (O-COMMIT-11, O-COMMIT-40, F-RT-08, F-RT-10)."""
@@ -358,7 +358,7 @@ class TestTheLog:
         scene.commit(ONE, group="other")
         scene.commit({**ONE, ("x", 0): 1})
         scene.fail(ErrorCode.NOT_ENOUGH_REPLICAS)
-        assert scene.told(2) == {
+        assert scene.errors_of(2) == {
             ("x", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             ("a", 0): ErrorCode.COORDINATOR_NOT_AVAILABLE,
         }
@@ -366,7 +366,7 @@ class TestTheLog:
         assert scene.stored("other") == ONE
         assert not scene.stored()
         scene.replicate()
-        assert scene.told(1) == DONE
+        assert scene.errors_of(1) == DONE
 
     def test_a_timeout_is_reported_and_undoes_nothing(self) -> None:
         """O-COMMIT-11, O-COMMIT-12, F-RT-09."""
@@ -374,7 +374,7 @@ class TestTheLog:
             scene = OffsetScene(profile, log="late")
             scene.commit(ONE)
             scene.pass_time(5_000)
-            assert scene.told(1) == at_everything(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            assert scene.errors_of(1) == at_everything(ErrorCode.COORDINATOR_NOT_AVAILABLE)
             assert scene.stored() == ONE
             scene.replicate()
             assert scene.read({"a": (0,)}) == ONE
@@ -384,7 +384,7 @@ class TestTheLog:
         scene = OffsetScene(log="late")
         scene.commit(ONE)
         scene.feed(Unload(0, leader_epoch=None))
-        assert scene.told(1) == at_everything(ErrorCode.NOT_COORDINATOR)
+        assert scene.errors_of(1) == at_everything(ErrorCode.NOT_COORDINATOR)
         assert not scene.views()
 
     def test_a_commit_without_records_waits_for_those_before_it(self) -> None:
@@ -393,7 +393,7 @@ class TestTheLog:
         scene.commit(ONE)
         assert scene.commit(ONE, metadata="long") is None
         scene.replicate()
-        assert scene.told(2) == at_everything(ErrorCode.OFFSET_METADATA_TOO_LARGE)
+        assert scene.errors_of(2) == at_everything(ErrorCode.OFFSET_METADATA_TOO_LARGE)
 
 
 def test_a_manual_assignment_and_a_group_do_not_mix() -> None:

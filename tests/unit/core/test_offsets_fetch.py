@@ -207,7 +207,7 @@ class TestWhichStateIsRead:
         answer = scene.answers[2]
         assert isinstance(answer, o.OffsetFetchResponse)
         assert answer.groups == (o.OffsetFetchResponseGroup(GROUP, error_code=ErrorCode.NOT_COORDINATOR),)
-        assert scene.told(1) == {("a", 0): ErrorCode.COORDINATOR_NOT_AVAILABLE}
+        assert scene.errors_of(1) == {("a", 0): ErrorCode.COORDINATOR_NOT_AVAILABLE}
 
     def test_the_partition_is_lost(self) -> None:
         """A group that was rejected before keeps its error (O-FETCH-08, F-UNLOAD-01)."""

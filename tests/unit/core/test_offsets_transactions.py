@@ -253,10 +253,10 @@ class TestTheLog:
         scene = OffsetScene(log="late")
         scene.transact(ONE, version=1)
         scene.fail(ErrorCode.NETWORK_EXCEPTION)
-        assert scene.told(1) == at_everything(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        assert scene.errors_of(1) == at_everything(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         assert not scene.pending()
         assert not scene.state.groups
         scene.transact(ONE)
         scene.pass_time(5_000)
-        assert scene.told(2) == at_everything(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        assert scene.errors_of(2) == at_everything(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         assert scene.pending()

@@ -32,7 +32,7 @@ def test_states_and_outcomes_equal_those_with_records(
     protocol: GroupProtocol, profile: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = commit._plain_rows
-    met = 0
+    cases = 0
     for seed in range(8):
         trace = generate(seed, profile, protocol=protocol, offsets=0.5)
         start = initial_state(trace.settings, profile, functions=KafkaFunctions())
@@ -48,9 +48,9 @@ def test_states_and_outcomes_equal_those_with_records(
             assert (outcome, expected) == (expected, outcome)
             assert one == other
             if isinstance(outcome, CommitOutcome):
-                met += 1
+                cases += 1
                 check(outcome, expected)
-    assert met > 5
+    assert cases > 5
 
 
 def choices(profile: Profile, ids: MemberIds) -> Choices:

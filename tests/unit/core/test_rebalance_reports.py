@@ -387,8 +387,8 @@ def test_a_classic_member_of_a_consumer_group_does_not_rejoin_in_time() -> None:
     scene.come("m1", "a")
     scene.heartbeat(first, 1, "i1")
     scene.pass_time(30_000)
-    told = "did not rejoin within its rebalance timeout of 30000 ms"
-    assert scene.last == f"member {first} (instance i1, client c at /127.0.0.1) {told}"
+    reason_text = "did not rejoin within its rebalance timeout of 30000 ms"
+    assert scene.last == f"member {first} (instance i1, client c at /127.0.0.1) {reason_text}"
     assert second in [row.member_id for row in scene.seen.members]
 
 
@@ -417,9 +417,9 @@ def test_a_new_group_whose_record_is_not_appended_is_undone() -> None:
 
 @pytest.mark.parametrize("reason", RebalanceReason)
 def test_every_reason_has_a_text(reason: RebalanceReason) -> None:
-    told = str(RebalanceCause(reason, (MemberIdentity("m"),), timeout_ms=1, topics=("t",), capacity=2))
-    assert told
-    assert "{" not in told
+    text = str(RebalanceCause(reason, (MemberIdentity("m"),), timeout_ms=1, topics=("t",), capacity=2))
+    assert text
+    assert "{" not in text
 
 
 def test_the_session_of_a_classic_member_of_a_consumer_group_is_its_own() -> None:

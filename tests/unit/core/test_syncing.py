@@ -27,18 +27,18 @@ def test_order_of_checks() -> None:
     scene = Scene()
     first, _ = completing(scene)
 
-    def told(member: str, generation: int, **more: object) -> ErrorCode:
+    def error_of(member: str, generation: int, **more: object) -> ErrorCode:
         return scene.synced(scene.sync(member, generation, **more)).error_code
 
-    assert told(first, 1, protocol_name=None) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL  # C-SYNC-01
-    assert told(first, 1, group_id="none") is ErrorCode.UNKNOWN_MEMBER_ID  # C-SYNC-05
-    assert told("who", 1) is ErrorCode.UNKNOWN_MEMBER_ID  # C-SYNC-08
-    assert told(first, 1, group_instance_id="i") is ErrorCode.UNKNOWN_MEMBER_ID
-    assert told(first, 0, protocol_name="other") is ErrorCode.ILLEGAL_GENERATION  # C-SYNC-09
-    assert told(first, 1, protocol_name="other") is ErrorCode.INCONSISTENT_GROUP_PROTOCOL  # C-SYNC-10
-    assert told(first, 1, protocol_type="connect") is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
+    assert error_of(first, 1, protocol_name=None) is ErrorCode.INCONSISTENT_GROUP_PROTOCOL  # C-SYNC-01
+    assert error_of(first, 1, group_id="none") is ErrorCode.UNKNOWN_MEMBER_ID  # C-SYNC-05
+    assert error_of("who", 1) is ErrorCode.UNKNOWN_MEMBER_ID  # C-SYNC-08
+    assert error_of(first, 1, group_instance_id="i") is ErrorCode.UNKNOWN_MEMBER_ID
+    assert error_of(first, 0, protocol_name="other") is ErrorCode.ILLEGAL_GENERATION  # C-SYNC-09
+    assert error_of(first, 1, protocol_name="other") is ErrorCode.INCONSISTENT_GROUP_PROTOCOL  # C-SYNC-10
+    assert error_of(first, 1, protocol_type="connect") is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     pending = scene.joined(scene.join()).member_id
-    assert told(pending, 1) is ErrorCode.UNKNOWN_MEMBER_ID  # C-SYNC-12
+    assert error_of(pending, 1) is ErrorCode.UNKNOWN_MEMBER_ID  # C-SYNC-12
 
 
 def test_old_versions_need_not_name_the_protocol() -> None:
@@ -93,7 +93,7 @@ def test_a_failed_append_starts_over(profile: Profile) -> None:
 
 
 def test_append_errors_map_to_errors_that_a_client_understands() -> None:
-    for error, told in (
+    for error, expected in (
         (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.NOT_COORDINATOR),
         (ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND),
         (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.COORDINATOR_NOT_AVAILABLE),
@@ -102,7 +102,7 @@ def test_append_errors_map_to_errors_that_a_client_understands() -> None:
         first, _ = completing(scene)
         sent = scene.sync(first, 1)
         scene.fail(error)
-        assert scene.synced(sent).error_code is told  # C-SYNC-30
+        assert scene.synced(sent).error_code is expected  # C-SYNC-30
 
 
 def test_append_failed_without_an_append_is_illegal() -> None:

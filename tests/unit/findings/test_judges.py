@@ -103,7 +103,7 @@ def test_nothing_is_gone_where_a_timer_was_never_set() -> None:
     """A trace whose timers cannot fire takes another course."""
 
     def timeless(many: Sequence[tuple[Settings, Sequence[Event]]]) -> list[list[Observation]]:
-        return [[replace(seen, timers={}) for seen in told] for told in core(INTENDED)(many)]
+        return [[replace(seen, timers={}) for seen in observations] for observations in core(INTENDED)(many)]
 
     found = judge_all(FINDINGS, FOLDER, timeless, advance=lambda: None)
     fires = {

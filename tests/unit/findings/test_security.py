@@ -38,9 +38,9 @@ def test_every_finding_is_named() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: names(row[0])[0])
 def test_releases_and_tickets_match_the_table(row: list[str]) -> None:
     pinned, tickets = read_pinned(FOLDER), read_tickets(FOLDER)
-    told = set(pinned) if row[-2] == "all five" else set(re.findall(r"\d\.\d\.\d", row[-2].partition(";")[0]))
+    releases = set(pinned) if row[-2] == "all five" else set(re.findall(r"\d\.\d\.\d", row[-2].partition(";")[0]))
     assert names(row[0])
     for name in names(row[0]):
-        assert {release for release, rows in pinned.items() if rows[name] is Verdict.PRESENT} == told
+        assert {release for release, rows in pinned.items() if rows[name] is Verdict.PRESENT} == releases
         known = tickets.of(name).known
         assert (known.words if known else "none found") in row[-1]

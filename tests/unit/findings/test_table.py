@@ -54,15 +54,15 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]
         cli.main(["findings", *words])
     code = left.value.code
     assert isinstance(code, int)
-    told = capsys.readouterr()
-    return code, told.out, told.err
+    output = capsys.readouterr()
+    return code, output.out, output.err
 
 
 def test_a_verdict_that_is_not_pinned_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "wedged-group", "target-never-computed", "--target", "core:kafka-4.2", "--json")
-    told = json.loads(out)
-    assert (code, told["passed"], told["changed"], told["not_pinned"]) == (0, True, [], {"core:kafka-4.2": {}})
-    verdicts = {row["name"]: row["verdicts"]["core:kafka-4.2"]["verdict"] for row in told["findings"]}
+    result = json.loads(out)
+    assert (code, result["passed"], result["changed"], result["not_pinned"]) == (0, True, [], {"core:kafka-4.2": {}})
+    verdicts = {row["name"]: row["verdicts"]["core:kafka-4.2"]["verdict"] for row in result["findings"]}
     assert verdicts == {"wedged-group": "present", "target-never-computed": "gone"}
 
 
@@ -110,7 +110,7 @@ def test_pinning_one_release_leaves_the_others(
     write_pinned(tmp_path, {"4.0.2": {"wedged-group": Verdict.PRESENT}, "4.4.0": {"wedged-group": Verdict.PRESENT}})
     monkeypatch.setattr(command, "read_pinned", lambda _: read_pinned(tmp_path))
     monkeypatch.setattr(command, "write_pinned", lambda _, pinned: write_pinned(tmp_path, pinned))
-    monkeypatch.setattr(command, "_play", lambda *told: told[3].update({"kafka:4.4.0": _verdicts(Verdict.GONE)}))
+    monkeypatch.setattr(command, "_play", lambda *args: args[3].update({"kafka:4.4.0": _verdicts(Verdict.GONE)}))
     code, _, _ = run(capsys, "--pin", "--target", "kafka:4.4.0", "--json")
     assert code == 0
     pinned = read_pinned(tmp_path)
@@ -132,9 +132,9 @@ def test_an_interrupted_run_reports_its_results_and_pins_nothing(
     monkeypatch.setattr(command, "write_pinned", lambda _, pinned: write_pinned(tmp_path, pinned))
     monkeypatch.setattr(command, "_play", cut_short)
     code, out, _ = run(capsys, "--pin", "--target", "kafka:4.4.0", "--target", "kafka:4.3.1", "--json")
-    told = json.loads(out)
-    assert (code, told["passed"]) == (1, False)  # one finding differs from its pinned verdict
-    assert told["error"] == "interrupted; 1 of 2 targets done, and nothing was pinned"
+    result = json.loads(out)
+    assert (code, result["passed"]) == (1, False)  # one finding differs from its pinned verdict
+    assert result["error"] == "interrupted; 1 of 2 targets done, and nothing was pinned"
     assert read_pinned(tmp_path) == before
 
 
@@ -145,7 +145,7 @@ def test_a_custom_build_is_compared_with_the_newest_release(
     mine = {name: Judged(verdict) for name, verdict in pinned[RELEASES[-1]].items()} | {
         "target-never-computed": Judged(Verdict.GONE)
     }
-    monkeypatch.setattr(command, "_play", lambda *told: told[3].update({"kafka:/a/build/of/my/own": mine}))
+    monkeypatch.setattr(command, "_play", lambda *comparison: comparison[3].update({"kafka:/a/build/of/my/own": mine}))
     code, out, _ = run(capsys, "--target", "kafka:/a/build/of/my/own")
     assert code == 0
     assert (
@@ -153,5 +153,5 @@ def test_a_custom_build_is_compared_with_the_newest_release(
         in " ".join(out.split())
     )
     _, out, _ = run(capsys, "--target", "kafka:/a/build/of/my/own", "--json")
-    told = {"compared_with": RELEASES[-1], "differing": ["target-never-computed"]}
-    assert json.loads(out)["not_pinned"] == {"kafka:/a/build/of/my/own": told}
+    comparison = {"compared_with": RELEASES[-1], "differing": ["target-never-computed"]}
+    assert json.loads(out)["not_pinned"] == {"kafka:/a/build/of/my/own": comparison}

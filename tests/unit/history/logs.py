@@ -79,8 +79,8 @@ def write_segments(folder: Path, rows: Sequence[LogRow], most: int = 50) -> Path
         for (at_ms, producer, control), some in groupby(
             of_partition, key=lambda row: (row.at_ms, row.producer, row.control)
         ):
-            told = [(row.offset, row.key, row.value) for row in some]
-            batches.append((told[0][0], encode_batch(told, max(at_ms, 0), producer=producer, control=control)))
+            records = [(row.offset, row.key, row.value) for row in some]
+            batches.append((records[0][0], encode_batch(records, max(at_ms, 0), producer=producer, control=control)))
         below = folder / f"__consumer_offsets-{number}"
         below.mkdir(parents=True, exist_ok=True)
         for begin in range(0, len(batches), most):

@@ -16,7 +16,7 @@ from fencepost.protocol.view import GroupState
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.judge.history.consumer import topic_text
 from fencepost_conformance.judge.history.events import GroupHistory, History, Kind
-from fencepost_conformance.judge.history.tell import tell
+from fencepost_conformance.judge.history.one_pass import history_of
 from fencepost_conformance.run.seeds import seed_line, seed_of_run
 
 from .logs import Played, play
@@ -32,8 +32,8 @@ def seeds_of(part: int, seed: int = 0) -> range:
 
 
 @cache
-def told(seed: int, protocol: GroupProtocol) -> list[tuple[Played, History]]:
-    return [(played, tell(played.rows, keep_events=True)) for played in play(seed, protocol)]
+def histories_of(seed: int, protocol: GroupProtocol) -> list[tuple[Played, History]]:
+    return [(played, history_of(played.rows, keep_events=True)) for played in play(seed, protocol)]
 
 
 def starts(played: Played, name: str) -> list[tuple[int, int]]:
@@ -143,7 +143,7 @@ def differs(seeds: Iterable[int], protocol: GroupProtocol) -> list[object]:
     """Return where the core and the histories of these traces differ."""
     wrong: list[object] = []
     for seed in seeds:
-        for played, history in told(seed, protocol):
+        for played, history in histories_of(seed, protocol):
             groups = {each.group: each for each in history.groups}
             for name in played.state.groups:
                 group = groups.get(name)
@@ -186,7 +186,7 @@ def test_core_breaks_no_rule_in_its_log(protocol: GroupProtocol) -> None:
     broken = [
         (seed, each)
         for seed in seeds_of(0)
-        for _, history in told(seed, protocol)
+        for _, history in histories_of(seed, protocol)
         for group in history.groups
         for each in group.events
         if each.kind is Kind.BREACH and each.rule != "INV-OWN-01"

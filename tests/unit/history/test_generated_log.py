@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fencepost_conformance.judge.history.tell import tell
+from fencepost_conformance.judge.history.one_pass import history_of
 from fencepost_conformance.show.history.words import notices as about
 from fencepost_conformance.traces.offsets_log.rows import Notices
 from fencepost_conformance.traces.offsets_log.source import rows_from
@@ -17,7 +17,7 @@ def test_generated_log_breaks_no_rule(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(offsets_log, "_CHANGES", 300)  # many, so that partitions move
     size = offsets_log.generate(tmp_path / "log", 4_000, 12, 3)
     notices = Notices()
-    history = tell(rows_from(tmp_path / "log", notices))
+    history = history_of(rows_from(tmp_path / "log", notices))
     assert notices.lines() == about(history) == []
     assert 4_000 <= history.records < 4_400
     assert len(history.groups) == 12

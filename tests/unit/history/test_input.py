@@ -19,7 +19,7 @@ from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, Gr
 from fencepost_conformance.cli import main
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.judge.history.events import History, Kind
-from fencepost_conformance.judge.history.tell import tell
+from fencepost_conformance.judge.history.one_pass import history_of
 from fencepost_conformance.show.history.page import history_page
 from fencepost_conformance.show.history.words import notices as about
 from fencepost_conformance.show.history.words import sentence
@@ -54,7 +54,7 @@ def log(*records: Record, step_ms: int = 1_000) -> list[LogRow]:
     return [row for place, record in enumerate(records) for row in rows_of([record], BEGIN_MS + place * step_ms, place)]
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any], str]:
+def history_command(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any], str]:
     """Run the command with ``--json``; return the exit status, the object, and standard error."""
     with pytest.raises(SystemExit) as ended:
         main(["history", *words, "--json"])
@@ -80,7 +80,7 @@ def test_segments_and_dump_have_the_same_records(tmp_path: Path, capsys: pytest.
     assert not ended.value.code
     (tmp_path / "dump").write_text(capsys.readouterr().out)
     assert [*rows_from(tmp_path / "dump", Notices())] == written()
-    assert tell(rows_from(folder / "__consumer_offsets-1", Notices())) == tell(
+    assert history_of(rows_from(folder / "__consumer_offsets-1", Notices())) == history_of(
         row for row in written() if row.partition == 1
     )
 
@@ -96,7 +96,7 @@ def test_batches_are_those_that_another_reader_reads() -> None:
 
 def only(rows: list[LogRow]) -> tuple[History, list[Kind], str]:
     """Return the history, the kinds of events of its one group, and the notices in a line each."""
-    history = tell(rows, keep_events=True)
+    history = history_of(rows, keep_events=True)
     return history, [each.kind for each in history.groups[0].events], "\n".join(about(history))
 
 
@@ -204,7 +204,7 @@ def test_records_of_unknown_types_and_torn_ones_are_counted() -> None:
 def test_reasons_of_skipped_records_are_limited() -> None:
     rows = log(*[commit(place) for place in range(300)])
     odd = [row._replace(key=b"\x01" + bytes([place % 256]) + b"g") for place, row in enumerate(rows)]
-    (facts,) = tell(odd).logs
+    (facts,) = history_of(odd).logs
     assert (len(facts.unknown), sum(facts.unknown.values())) == (101, 300)
     assert facts.unknown["records for other reasons"] == 300 - 100 - 44  # 44 types occur twice
 
@@ -275,7 +275,7 @@ def test_log_that_a_broker_compacts_meanwhile(tmp_path: Path, capsys: pytest.Cap
     first.write_bytes(first.read_bytes() + second.read_bytes())  # a new first segment, before the old one is deleted
     rows = rows_from(folder, notices := Notices())
     third.unlink()
-    history = tell(rows)
+    history = history_of(rows)
     assert [row.offset for row in history.groups[0].offsets] == [7]
     assert [line.partition(": ")[2] for line in notices.lines()] == [
         "No such file or directory; its records are missing"
@@ -292,7 +292,7 @@ def test_log_that_a_broker_compacts_meanwhile(tmp_path: Path, capsys: pytest.Cap
 def test_group_in_two_partitions_has_two_histories(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Logs of two clusters, or of one whose offsets topic got more partitions."""
     rows = [*log(commit(1), commit(2)), *[row._replace(partition=7) for row in log(commit(9), commit(8), commit(7))]]
-    status, shown, _ = told(capsys, "g", "--log", str(write_segments(tmp_path, rows)))
+    status, shown, _ = history_command(capsys, "g", "--log", str(write_segments(tmp_path, rows)))
     assert status == 0
     assert [(each["partition"], each["commits"], each["back"]) for each in shown["groups"]] == [(7, 3, 2), (0, 2, 0)]
     assert shown["notices"] == ["group 'g' has records in partitions 0 and 7; each partition has its own history"]
@@ -307,7 +307,7 @@ def test_empty_group_has_a_history(tmp_path: Path, capsys: pytest.CaptureFixture
     rows = log(classic(0), commit(1, group=""), Record(GroupMetadataKey("gone"), None))
     folder = str(write_segments(tmp_path, rows))
     for name, protocol, state in (("g", "classic", "Empty"), ("", "offsets only", ""), ("gone", "offsets only", "")):
-        status, shown, _ = told(capsys, name, "--log", folder)
+        status, shown, _ = history_command(capsys, name, "--log", folder)
         (group,) = shown["groups"]
         assert (status, group["group"], group["protocol"], group["state"]) == (0, name, protocol, state)
         assert group["members"] == []
@@ -341,7 +341,7 @@ def test_pieces_of_a_dump_have_each_line_once(tmp_path: Path) -> None:
 def test_broken_line_of_a_dump(tmp_path: Path, line: str, capsys: pytest.CaptureFixture[str]) -> None:
     good = json.dumps({"partition": 0, "offset": 1, "key_bytes": None, "value_bytes": None})
     (tmp_path / "dump").write_text(f"{good}\n{line}\n")
-    status, shown, _ = told(capsys, "--log", str(tmp_path / "dump"))
+    status, shown, _ = history_command(capsys, "--log", str(tmp_path / "dump"))
     assert (status, shown["counts"]["records"]) == (0, 1)
     assert f"{tmp_path / 'dump'}:2: not a record of fencepost decode" in shown["notices"][0]
 
@@ -363,7 +363,7 @@ def test_unreadable_sources_give_one_line(tmp_path: Path, capsys: pytest.Capture
         (["--bootstrap", "127.0.0.1:1", "--engine", "spark"], "--engine spark reads a path"),
         (["--log", str(tmp_path), "--engine", "spark"], "no log segments"),
     ):
-        status, shown, err = told(capsys, *words)
+        status, shown, err = history_command(capsys, *words)
         assert (status, err.count("\n")) == (2, 1), words
         assert said in err
         assert shown["error"] in err
@@ -417,16 +417,16 @@ def test_terminal_shows_no_control_characters_of_clients(tmp_path: Path, capsys:
 
 def test_events_of_one_group_are_limited_but_counted() -> None:
     rows = log(*[commit(place) for place in (9, 8) * 100])
-    kept = tell(rows, "g").groups[0]
+    kept = history_of(rows, "g").groups[0]
     assert (len(kept.events), kept.left_out, kept.back) == (101, 0, 100)
-    none = tell(rows).groups[0]
+    none = history_of(rows).groups[0]
     assert (len(none.events), none.left_out, none.back) == (0, 101, 100)
 
 
 def test_page_shows_owners_and_events_and_names_are_escaped() -> None:
     rows = [row for row in written() if row.partition == 1]
-    name = next(each.group for each in tell(rows, keep_events=True).groups if each.strips)
-    history = tell([*rows, *rows_of([commit(1, group=name), commit(0, group=name)], BEGIN_MS, 10_000, 1)], name)
+    name = next(each.group for each in history_of(rows, keep_events=True).groups if each.strips)
+    history = history_of([*rows, *rows_of([commit(1, group=name), commit(0, group=name)], BEGIN_MS, 10_000, 1)], name)
     (group,) = history.groups
     html = history_page(history, group, ["<script>"], MADE)
     assert html.count("<title>") == 1 + len(group.strips) + sum(each.duration_ms is not None for each in group.events)
@@ -434,14 +434,14 @@ def test_page_shows_owners_and_events_and_names_are_escaped() -> None:
         assert f'id="o{event.offset}"' in html
         assert escape(sentence(event, history.names)) in html
     assert "&lt;script&gt;" in html
-    everything = history_page(tell(rows), None, [], MADE)
-    assert all(escape(each.group) in everything for each in tell(rows).groups)
+    everything = history_page(history_of(rows), None, [], MADE)
+    assert all(escape(each.group) in everything for each in history_of(rows).groups)
 
 
 def test_command_writes_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_segments(tmp_path / "log", log(classic(1, "a"), commit(5)))
-    status, _, _ = told(capsys, "g", "--log", str(folder), "--html", str(tmp_path / "page.html"))
+    status, _, _ = history_command(capsys, "g", "--log", str(folder), "--html", str(tmp_path / "page.html"))
     assert status == 0
     assert "generation 1: a joined" in (tmp_path / "page.html").read_text()
-    status, _, err = told(capsys, "g", "--log", str(folder), "--html", str(tmp_path))
+    status, _, err = history_command(capsys, "g", "--log", str(folder), "--html", str(tmp_path))
     assert (status, err.count("\n")) == (2, 1)

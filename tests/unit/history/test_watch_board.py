@@ -21,7 +21,7 @@ from fencepost.protocol.consumer_view import MemberState
 from fencepost.protocol.records import Record
 from fencepost_conformance.generate.plan import GroupProtocol
 from fencepost_conformance.judge.history.events import Kind, Why
-from fencepost_conformance.judge.history.tell import tell
+from fencepost_conformance.judge.history.one_pass import history_of
 from fencepost_conformance.judge.watch.board import Board
 from fencepost_conformance.judge.watch.rebalances import EVENTS
 from fencepost_conformance.traces.live.look import Look
@@ -183,7 +183,7 @@ def test_counts_are_those_of_the_history(protocol: GroupProtocol) -> None:
     """Random traces: the board hears what the history tells, and knows a cause exactly when the history does."""
     for seed in range(3):
         rows = [row._replace(at_ms=row.at_ms + BEGIN_MS) for row in next(iter(play(seed, protocol))).rows]
-        board, history = board_of(*rows), tell(rows, keep_events=True)
+        board, history = board_of(*rows), history_of(rows, keep_events=True)
         looked(board)
         events = [each for group in history.groups for each in group.events]
         kinds = (Kind.BEGAN, Kind.GENERATION, Kind.EMPTY)

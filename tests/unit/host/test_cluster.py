@@ -46,7 +46,7 @@ class Cluster:
 
     def feed(self, one: int, event: host.OnPartition | Request | TopicsChanged) -> None:
         self.brokers[one], served = host.step(self.brokers[one], event, self.choices)
-        self.told(served.replies)
+        self.take_replies(served.replies)
         for part, outcome in served.parts:
             if outcome.records:
                 where = (one, part)
@@ -55,7 +55,7 @@ class Cluster:
                 except lg.FencedEpoch:
                     self.feed(one, host.OnPartition(part, AppendFailed(0, ErrorCode.NOT_LEADER_OR_FOLLOWER)))
 
-    def told(self, replies: tuple[Reply, ...]) -> None:
+    def take_replies(self, replies: tuple[Reply, ...]) -> None:
         for reply in replies:
             assert isinstance(reply.body, o.OffsetCommitResponse)
             group, value = self.sent.pop(reply.request_id)

@@ -114,9 +114,9 @@ def test_a_request_for_stable_offsets_of_many_is_one_in_each_partition(stable: b
         for name in (free, held)
     )
     fetched = play.answered(o.OffsetFetchRequest(asked, require_stable=stable), 9).groups
-    told = [(row.group_id, row.topics[0].partitions[0].error_code) for row in fetched]
+    answered = [(row.group_id, row.topics[0].partitions[0].error_code) for row in fetched]
     of_held = ErrorCode.UNSTABLE_OFFSET_COMMIT if stable else ErrorCode.NONE
-    assert told == [(free, ErrorCode.NONE), (held, of_held)]
+    assert answered == [(free, ErrorCode.NONE), (held, of_held)]
 
 
 def test_list_groups_skips_partitions_of_other_leaders() -> None:

@@ -36,8 +36,8 @@ def conform(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
 
 
 def test_a_session_passes_under_its_profile(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status, told = conform(capsys, "--trace", str(file), "--trace", str(file), "--json")
-    result = json.loads(told)
+    status, text = conform(capsys, "--trace", str(file), "--trace", str(file), "--json")
+    result = json.loads(text)
     assert (status, result["verdict"], result["counts"]["traces"]) == (0, "passed", 2)
     assert result["profile"] == Start().profile
 
@@ -52,15 +52,15 @@ def test_a_failure_names_the_file_and_is_drawn(
         api.handle(step, request, replace(body, rebalance_timeout_ms=77) if body.member_epoch == 0 else body)
 
     monkeypatch.setitem(APIS, cm.ConsumerGroupHeartbeatRequest, api._replace(handle=late))
-    status, told = conform(capsys, "--trace", str(file), "--json", "-o", str(tmp_path / "out"))
-    result = json.loads(told)
+    status, text = conform(capsys, "--trace", str(file), "--json", "-o", str(tmp_path / "out"))
+    result = json.loads(text)
     assert (status, result["verdict"]) == (1, "failed")
     assert result["failures"][0]["replay"] == f"fencepost replay {file} --target core"
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert page.count('class="trace"') == 1
     assert str(file) in page
-    status, told = conform(capsys, "--trace", str(file))
-    assert "lab-trace.jsonl" in "".join(told.split())  # the line may be folded
+    status, text = conform(capsys, "--trace", str(file))
+    assert "lab-trace.jsonl" in "".join(text.split())  # the line may be folded
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,9 @@ def test_a_failure_names_the_file_and_is_drawn(
 def test_options_that_do_not_go_with_a_trace(
     words: tuple[str, ...], reason: str, file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status, told = conform(capsys, "--trace", str(file), *words, "--json")
+    status, text = conform(capsys, "--trace", str(file), *words, "--json")
     assert status == 2
-    assert reason in json.loads(told)["error"]
+    assert reason in json.loads(text)["error"]
 
 
 def test_a_file_that_cannot_run_is_one_clear_line(
@@ -89,17 +89,17 @@ def test_a_file_that_cannot_run_is_one_clear_line(
         "text.jsonl": "text.jsonl:1: ",
         "none.jsonl": "No such file or directory; give a file of traces",
     }.items():
-        status, told = conform(capsys, "--trace", str(tmp_path / name), "--json")
+        status, text = conform(capsys, "--trace", str(tmp_path / name), "--json")
         assert status == 2
-        assert reason in json.loads(told)["error"]
+        assert reason in json.loads(text)["error"]
 
 
 def test_a_broken_file_does_not_keep_others_from_running(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "text.jsonl").write_text("text\n")
-    status, told = conform(capsys, "--trace", str(tmp_path / "text.jsonl"), "--trace", str(file), "--json")
-    result = json.loads(told)
+    status, text = conform(capsys, "--trace", str(tmp_path / "text.jsonl"), "--trace", str(file), "--json")
+    result = json.loads(text)
     assert (status, result["verdict"]) == (2, "incomplete")
     assert (result["counts"]["passed"], result["counts"]["broken"]) == (1, 1)
     assert "text.jsonl:1: " in result["broken"][0]["why"]
@@ -108,9 +108,9 @@ def test_a_broken_file_does_not_keep_others_from_running(
 def test_traces_of_several_profiles_need_one(session: Lab, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     older = Lab(Start(profile="kafka-4.1")).play(parse_actions(ACTIONS))
     write_traces(tmp_path / "two.jsonl", [events_trace(session), events_trace(older)])
-    status, told = conform(capsys, "--trace", str(tmp_path / "two.jsonl"), "--json")
+    status, text = conform(capsys, "--trace", str(tmp_path / "two.jsonl"), "--json")
     assert status == 2
-    assert "choose one by --profile" in json.loads(told)["error"]
-    status, told = conform(capsys, "--trace", str(tmp_path / "two.jsonl"), "--profile", "kafka-4.3", "--json")
-    result = json.loads(told)
+    assert "choose one by --profile" in json.loads(text)["error"]
+    status, text = conform(capsys, "--trace", str(tmp_path / "two.jsonl"), "--profile", "kafka-4.3", "--json")
+    result = json.loads(text)
     assert (result["profile"], result["counts"]["traces"]) == ("kafka-4.3", 2)

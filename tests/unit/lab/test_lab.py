@@ -255,8 +255,8 @@ def test_rows_show_rules_and_what_another_release_does() -> None:
     view = viewed(EVERYTHING, profile="kafka-4.3", other="kafka-4.4")
     rows = [row for row in view["rows"] if row["rules"]]
     assert all(text for row in rows for rule, text in row["rules"] if rule.startswith(("M-", "N-")))
-    told = {(each["release"], each["switch"]) for row in rows for each in row["differences"]}
-    assert ("kafka-4.3", "fault_relabelled_instance_stays") in told
+    differences = {(each["release"], each["switch"]) for row in rows for each in row["differences"]}
+    assert ("kafka-4.3", "fault_relabelled_instance_stays") in differences
     assert not any(row["differences"] for row in viewed(EVERYTHING, profile="kafka-4.3", other="kafka-4.3")["rows"])
     joining = next(row for row in rows if "Joining → " in row["text"])
     assert "N-ST-21" in [rule for rule, _ in joining["rules"]]

@@ -58,8 +58,8 @@ def test_the_page_is_served_with_everything_that_it_needs() -> None:
             "/machine/consumer-group.svg": "image/svg+xml",
             "/machine/classic-group.svg": "image/svg+xml",
         }.items():
-            status, told, text = ask(server, "GET", path)
-            assert (status, told.split(";")[0]) == (200, kind), path
+            status, kind_sent, text = ask(server, "GET", path)
+            assert (status, kind_sent.split(";")[0]) == (200, kind), path
             assert b"http://" not in text.replace(b"http://www.w3.org", b""), path
 
 
@@ -87,10 +87,10 @@ def test_a_bad_request_is_one_clear_line() -> None:
             ("/nothing", good, {}, 404, "nothing is at /nothing"),
         ):
             got, _, text = ask(server, "POST", path, body, **{"Content_Type": "application/json", **headers})
-            told = json.loads(text)["error"]
-            assert got == status, told
-            assert reason in told
-            assert "\n" not in told
+            message = json.loads(text)["error"]
+            assert got == status, message
+            assert reason in message
+            assert "\n" not in message
         assert ask(server, "GET", "/../cli.py")[0] == 404
         assert ask(server, "GET", "/machine/none.svg")[0] == 404
         assert ask(server, "GET", "/", Host="example.org")[0] == 403

@@ -38,9 +38,9 @@ def owner(held: str = "", topics: str = "tu", generation: int = 1, rack: str | N
     return GroupMember(Subscription(tuple(topics), None, parts(held), generation, rack))
 
 
-def eager(held: str, topics: str = "tu", generation: int = 1, told: int | None = None) -> GroupMember:
+def eager(held: str, topics: str = "tu", generation: int = 1, reported: int | None = None) -> GroupMember:
     data = sticky_data.write(parts(held), generation)
-    return GroupMember(Subscription(tuple(topics), data, (), generation if told is None else told))
+    return GroupMember(Subscription(tuple(topics), data, (), generation if reported is None else reported))
 
 
 def shares(assignor: Assignor, topics: dict[str, Topic], **members: GroupMember) -> dict[str, str]:
@@ -83,10 +83,10 @@ def test_user_data_of_old_clients(data: bytes | None, claim: sticky_data.Claim) 
 
 
 @pytest.mark.parametrize(
-    ("told", "generation"), [((None, 5), 5), ((None, -1), None), ((b"\0\0\0\4", -1), 4), ((b"\0", -1), -1)]
+    ("reported", "generation"), [((None, 5), 5), ((None, -1), None), ((b"\0\0\0\4", -1), 4), ((b"\0", -1), -1)]
 )
-def test_generation_of_cooperative_members(told: tuple[bytes | None, int], generation: int | None) -> None:
-    subscription = Subscription((), told[0], parts("t3"), told[1])
+def test_generation_of_cooperative_members(reported: tuple[bytes | None, int], generation: int | None) -> None:
+    subscription = Subscription((), reported[0], parts("t3"), reported[1])
     assert sticky_data.owned(subscription) == sticky_data.Claim(parts("t3"), generation)  # A-STICKY-02
 
 
@@ -114,7 +114,7 @@ def test_two_claims_of_one_generation_cancel_each_other() -> None:
 
 def test_the_other_members_generation_is_that_of_its_subscription() -> None:
     """A sticky client that sends no generation loses against any later claim (A-STICKY-04)."""
-    late = {"a": eager("t0 t1 u0 u1", generation=5, told=-1), "b": eager("t0 t1 u2 u3", generation=4)}
+    late = {"a": eager("t0 t1 u0 u1", generation=5, reported=-1), "b": eager("t0 t1 u2 u3", generation=4)}
     assert shares(STICKY, TOPICS, **late)["b"].startswith("t0 t1")
 
 
@@ -167,9 +167,9 @@ def test_a_sticky_member_reports_its_last_assignment_in_its_next_join() -> None:
     driver.settle(*parts("t1 t0"))
     driver.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     driver.poll()
-    told = decode_subscription(driver.only(Send).body.protocols[0].metadata)
-    assert told.owned_partitions == ()  # eager: revoked
-    assert sticky_data.previous(told) == sticky_data.Claim(parts("t1 t0"), 1)  # A-STICKY-01
+    subscription = decode_subscription(driver.only(Send).body.protocols[0].metadata)
+    assert subscription.owned_partitions == ()  # eager: revoked
+    assert sticky_data.previous(subscription) == sticky_data.Claim(parts("t1 t0"), 1)  # A-STICKY-01
 
 
 def test_a_cooperative_member_reports_its_partitions_and_their_generation() -> None:
@@ -177,8 +177,12 @@ def test_a_cooperative_member_reports_its_partitions_and_their_generation() -> N
     driver.settle(*parts("t1 t0"), generation=4)
     driver.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     driver.poll()
-    told = decode_subscription(driver.only(Send).body.protocols[0].metadata)
-    assert (told.owned_partitions, told.generation_id, told.user_data) == (parts("t0 t1"), 4, b"\0\0\0\4")
+    subscription = decode_subscription(driver.only(Send).body.protocols[0].metadata)
+    assert (subscription.owned_partitions, subscription.generation_id, subscription.user_data) == (
+        parts("t0 t1"),
+        4,
+        b"\0\0\0\4",
+    )
 
 
 def test_a_leader_remembers_the_newest_generation() -> None:

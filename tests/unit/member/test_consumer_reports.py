@@ -47,7 +47,7 @@ class ModelDriver:
         assert self._state.in_flight is not None
         self.do(ci.HeartbeatAnswered(self._state.in_flight, body))
 
-    def tell_everything(self) -> tuple[TopicPartitions, ...] | None:
+    def full_report(self) -> tuple[TopicPartitions, ...] | None:
         """Reject the periodic heartbeat, and return the list of the next one."""
         self.do(HeartbeatDue())
         self.answer(error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -72,7 +72,7 @@ def member(profile: Profile, **settings: Any) -> ConsumerDriver:
     return driver
 
 
-def tell_everything(driver: ConsumerDriver) -> tuple[TopicPartitions, ...] | None:
+def full_report(driver: ConsumerDriver) -> tuple[TopicPartitions, ...] | None:
     driver.wait(INTERVAL)
     driver.refuse(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     driver.wait(1_000)
@@ -134,7 +134,7 @@ def test_n_hb_05_an_assignment_that_waits_for_a_poll_is_reported(profile, report
     """With auto-commit nothing begins earlier (N-REC-01)."""
     driver = member(profile, auto_commit=True)
     driver.answer(T0)
-    assert tell_everything(driver) == reported
+    assert full_report(driver) == reported
     assert driver.member.reconciliation is None
 
 
@@ -142,7 +142,7 @@ def test_n_hb_05_an_assignment_that_waits_for_a_poll_is_reported(profile, report
 def test_n_hb_05_so_does_the_model(profile, reported):
     driver = ModelDriver(profile, auto_commit=True)
     driver.answer(T0)
-    assert driver.tell_everything() == reported
+    assert driver.full_report() == reported
 
 
 @OLDER
@@ -156,7 +156,7 @@ def test_n_rec_12_partitions_of_an_older_target_are_reported(profile, reported):
     (commit,) = driver.all(ev.Commit)
     driver.wait(INTERVAL)
     driver.answer(T0, epoch=3)
-    assert tell_everything(driver) == reported
+    assert full_report(driver) == reported
     driver.do(ev.CommitFinished(driver.now, commit_id=commit.commit_id, result=ev.CommitResult.DONE))
     driver.poll()
     assert driver.member.assignment == {T0, T1}
@@ -172,7 +172,7 @@ def test_n_rec_12_so_does_the_model(profile, reported):
     driver.do(Poll())
     driver.do(HeartbeatDue())
     driver.answer(T0, epoch=3)
-    assert driver.tell_everything() == reported
+    assert driver.full_report() == reported
 
 
 @OLDER
@@ -189,7 +189,7 @@ def test_n_rec_09_partitions_of_a_failed_callback_are_reported_until_revoked(pro
     driver.answer(T0, epoch=3)
     assert (driver.member.reconciliation, driver.member.assignment) == (None, {T0, T1})
     if profile is INTENDED:  # Kafka has just acknowledged T0 (N-REC-03)
-        assert tell_everything(driver) == reported
+        assert full_report(driver) == reported
     else:
         assert driver.beat.topic_partitions == reported
 
@@ -208,7 +208,7 @@ def test_n_rec_09_so_does_the_model(profile, reported):
     driver.do(HeartbeatDue())
     driver.answer(T0, epoch=3)
     if profile is INTENDED:
-        assert driver.tell_everything() == reported
+        assert driver.full_report() == reported
     else:
         assert driver.reported == reported
 

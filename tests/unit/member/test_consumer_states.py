@@ -309,7 +309,7 @@ def test_n_close_01_commits_then_calls_the_listener_then_leaves():
 
 def test_inv_cl_01_a_waiting_revocation_is_called_once_except_in_kafka():
     """The member is fenced while the revocation of T1 waits for a poll."""
-    for profile, told in ((None, ["lost"]), (KAFKA_4_3, ["revoked", "lost"])):
+    for profile, expected in ((None, ["lost"]), (KAFKA_4_3, ["revoked", "lost"])):
         driver = ConsumerDriver(auto_commit=True, **({} if profile is None else {"profile": profile}))
         driver.start()
         driver.answer(T0, T1)
@@ -322,7 +322,7 @@ def test_inv_cl_01_a_waiting_revocation_is_called_once_except_in_kafka():
         driver.wait(INTERVAL)
         driver.refuse(ErrorCode.FENCED_MEMBER_EPOCH)
         driver.poll()
-        assert [call for call, partitions in driver.calls() if T1 in partitions] == told
+        assert [call for call, partitions in driver.calls() if T1 in partitions] == expected
         assert driver.state == "JOINING"
 
 

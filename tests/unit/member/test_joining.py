@@ -69,8 +69,13 @@ def test_offers_each_assignor_with_the_subscription_in_configuration_order():
     driver.start("u", "t")
     offered = driver.only(Send).body.protocols
     assert [entry.name for entry in offered] == ["roundrobin", "fixed"]  # K-JOIN-12
-    told = decode_subscription(offered[1].metadata)
-    assert (told.topics, told.user_data, told.rack_id, told.generation_id) == (("t", "u"), b"data", "a", -1)
+    subscription = decode_subscription(offered[1].metadata)
+    assert (subscription.topics, subscription.user_data, subscription.rack_id, subscription.generation_id) == (
+        ("t", "u"),
+        b"data",
+        "a",
+        -1,
+    )
 
 
 def test_follower_ignores_metadata():
@@ -133,8 +138,8 @@ def test_cooperative_member_keeps_possible_partitions_and_rejoins_after_revoking
     driver.beat(ErrorCode.REBALANCE_IN_PROGRESS)
     driver.poll()
     assert driver.calls() == []  # K-CB-04: nothing to revoke yet
-    told = decode_subscription(driver.only(Send).body.protocols[0].metadata)
-    assert told.owned_partitions == (T0, T1)
+    subscription = decode_subscription(driver.only(Send).body.protocols[0].metadata)
+    assert subscription.owned_partitions == (T0, T1)
     driver.follow(2)
     driver.sync(T1, T2)
     driver.poll()
@@ -188,8 +193,8 @@ def test_retry_after_a_failed_sync_claims_old_partitions_with_the_new_generation
     driver.follow(2)
     driver.answer(SyncGroupResponse(ErrorCode.REBALANCE_IN_PROGRESS))
     driver.poll()
-    told = decode_subscription(driver.only(Send).body.protocols[0].metadata)
-    assert (told.owned_partitions, told.generation_id) == ((T0,), 2)  # K-ERR-16
+    subscription = decode_subscription(driver.only(Send).body.protocols[0].metadata)
+    assert (subscription.owned_partitions, subscription.generation_id) == ((T0,), 2)  # K-ERR-16
 
 
 # --- listeners that fail ---

@@ -63,14 +63,14 @@ def conformed(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dic
 @pytest.mark.jvm
 def test_the_command_reports_differences(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ("--target", f"kafka:{NEWEST}", "--traces", "8", "--protocol", "classic")
-    status, told = conformed(capsys, *words)
-    assert (status, told["passed"], told["counts"]["failed"]) == (0, True, 0)
+    status, result = conformed(capsys, *words)
+    assert (status, result["passed"], result["counts"]["failed"]) == (0, True, 0)
     with planted(MUTANTS["lost-partitions-not-reported"]):
-        status, told = conformed(capsys, *words, "-o", str(tmp_path))
-        assert (status, told["passed"]) == (1, False)
-        groups = told["protocols"]["classic"]["groups"]
-        assert sum(each["schedules"] for each in groups) == told["counts"]["failed"] > 0
-        assert json.loads((tmp_path / "member.json").read_text()) == told
+        status, result = conformed(capsys, *words, "-o", str(tmp_path))
+        assert (status, result["passed"]) == (1, False)
+        groups = result["protocols"]["classic"]["groups"]
+        assert sum(each["schedules"] for each in groups) == result["counts"]["failed"] > 0
+        assert json.loads((tmp_path / "member.json").read_text()) == result
         known = tmp_path / "known"
         known.write_text("".join(f"{each['group']} -- planted\n" for each in groups))
         assert conformed(capsys, *words, "--known", str(known))[0] == 0
@@ -87,6 +87,6 @@ def test_the_command_reports_differences(capsys: pytest.CaptureFixture[str], tmp
     ],
 )
 def test_an_impossible_comparison_is_rejected(words: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, told = conformed(capsys, *words)
+    status, result = conformed(capsys, *words)
     assert status == 2
-    assert says in told["error"]
+    assert says in result["error"]

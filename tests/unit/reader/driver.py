@@ -84,8 +84,8 @@ class Driver(Driven):
     # --- beginning ---
 
     def leaders(self, epoch: int | None = None, **epochs: int) -> Driver:
-        told = tuple((each, Leader(node, epoch)) for each, node in NODES.items())
-        self.do(LeadersChanged(self.now, told, IDS))
+        known = tuple((each, Leader(node, epoch)) for each, node in NODES.items())
+        self.do(LeadersChanged(self.now, known, IDS))
         return self
 
     def coordinator(self) -> Driver:

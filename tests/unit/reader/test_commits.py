@@ -61,7 +61,7 @@ def asynchronous(driver, number, offset=5):
     return driver
 
 
-def told(driver):
+def callbacks(driver):
     return [(each.callback, each.problem and each.problem.kind) for each in driver.callbacks]
 
 
@@ -107,7 +107,7 @@ def test_a_classic_member_commits_in_a_stable_generation_alone(phase, kind):
     assert driver.returned().problem.kind is kind
     asynchronous(driver, 1)
     driver.do(RunCallbacks(driver.now))
-    assert told(driver) == [(1, kind)]
+    assert callbacks(driver) == [(1, kind)]
     assert commits(driver) == []
 
 
@@ -220,7 +220,7 @@ def test_a_stale_epoch():
 
 
 @pytest.mark.parametrize(
-    ("error", "now", "kind", "tells"),
+    ("error", "now", "kind", "refused"),
     [
         (_E.REBALANCE_IN_PROGRESS, {}, _K.REBALANCE, True),
         (_E.UNKNOWN_MEMBER_ID, {}, _K.COMMIT_FAILED, True),
@@ -233,14 +233,14 @@ def test_a_stale_epoch():
         (_E.STALE_MEMBER_EPOCH, {}, _K.KAFKA, False),
     ],
 )
-def test_commit_errors_of_a_classic_member_depend_on_its_state(error, now, kind, tells):
+def test_commit_errors_of_a_classic_member_depend_on_its_state(error, now, kind, refused):
     """K-OFF-12…14, K-OFF-16."""
     driver = sync(Driver().reading(T0))
     driver.member(T0, **now)
     driver.commit_answer(error)
     assert driver.returned().problem.kind is kind
     assert [each.event for each in driver.commands if isinstance(each, TellMember)] == (
-        [CommitRefused(driver.now, error)] if tells else []
+        [CommitRefused(driver.now, error)] if refused else []
     )
 
 
@@ -254,7 +254,7 @@ def test_an_empty_commit_waits_for_pending_commits(client):
     driver.none(CallReturned)
     driver.commit_answer()
     assert driver.returned() == CallReturned()
-    assert told(driver) == [(1, None)]
+    assert callbacks(driver) == [(1, None)]
 
 
 def test_the_new_consumer_waits_for_earlier_ones_too():
@@ -283,16 +283,16 @@ def test_callbacks_run_in_a_poll_in_the_order_of_the_calls(client):
     driver = asynchronous(asynchronous(Driver(client).reading(T0), 1), 2)
     driver.sent = [each for each in driver.sent if isinstance(each.body, OffsetCommitRequest)][::-1]
     driver.commit_answer(_E.NOT_COORDINATOR)
-    assert told(driver) == []
+    assert callbacks(driver) == []
     driver.poll()
     if client is Client.CONSUMER:  # the other one may still be answered
-        assert told(driver) == []
+        assert callbacks(driver) == []
         driver.commit_answer()
         driver.poll()
-        assert [number for number, _ in told(driver)] == [1, 2]
+        assert [number for number, _ in callbacks(driver)] == [1, 2]
         return
-    assert [number for number, _ in told(driver)] == [1, 2]
-    assert told(driver)[1][1] is _K.RETRIABLE_COMMIT
+    assert [number for number, _ in callbacks(driver)] == [1, 2]
+    assert callbacks(driver)[1][1] is _K.RETRIABLE_COMMIT
 
 
 def test_an_unanswered_commit_delays_later_ones():
@@ -301,7 +301,7 @@ def test_an_unanswered_commit_delays_later_ones():
     driver.sent.remove(next(each for each in driver.sent if isinstance(each.body, OffsetCommitRequest)))
     driver.commit_answer()
     driver.poll()
-    assert told(driver) == []
+    assert callbacks(driver) == []
 
 
 @pytest.mark.parametrize("client", JAVA)
@@ -311,7 +311,7 @@ def test_an_asynchronous_commit_is_not_retried(client):
     driver.commit_answer(_E.COORDINATOR_LOAD_IN_PROGRESS)
     driver.now += 5_000
     driver.poll()
-    assert told(driver) == [(1, _K.RETRIABLE_COMMIT)]
+    assert callbacks(driver) == [(1, _K.RETRIABLE_COMMIT)]
     assert commits(driver) == []
 
 
@@ -325,7 +325,7 @@ def test_a_classic_consumer_gives_up_when_the_coordinator_is_not_found():
         driver.only(FindCoordinator)
         driver.do(LookupFailed(driver.now, None))
         driver.poll()
-        assert (told(driver) == [(1, _K.RETRIABLE_COMMIT)]) == over
+        assert (callbacks(driver) == [(1, _K.RETRIABLE_COMMIT)]) == over
         driver.coordinator()
         assert bool(commits(driver)) != over
 
@@ -335,7 +335,7 @@ def test_a_lost_coordinator_fails_all_that_was_sent():
     driver = asynchronous(asynchronous(Driver().reading(T0), 1), 2)
     driver.lose(OffsetCommitRequest)
     driver.poll()
-    assert told(driver) == [(1, _K.RETRIABLE_COMMIT), (2, _K.RETRIABLE_COMMIT)]
+    assert callbacks(driver) == [(1, _K.RETRIABLE_COMMIT), (2, _K.RETRIABLE_COMMIT)]
 
 
 def test_a_fenced_one_makes_every_later_poll_and_commit_throw():
@@ -346,7 +346,7 @@ def test_a_fenced_one_makes_every_later_poll_and_commit_throw():
         assert driver.poll().problem.kind is _K.FENCED_INSTANCE
         sync(driver)
         assert driver.returned().problem.kind is _K.FENCED_INSTANCE
-    assert told(driver) == []
+    assert callbacks(driver) == []
 
 
 # --- automatic ---
@@ -418,8 +418,8 @@ def test_commits_that_the_member_asks_for(client, error, classic, new):
     driver.commit_answer(error)
     result = classic if client is Client.CLASSIC else new
     events = [each.event for each in driver.commands if isinstance(each, TellMember)]
-    told = [each.result.value for each in events if isinstance(each, CommitFinished)]
-    assert told == ([] if result is None else [result])
+    results = [each.result.value for each in events if isinstance(each, CommitFinished)]
+    assert results == ([] if result is None else [result])
 
 
 def test_a_commit_before_a_reconciliation_is_tried_again():
@@ -478,7 +478,7 @@ def test_a_close_with_nothing_to_commit_waits_for_asynchronous_commits():
     driver.none(TellMember)
     driver.commit_answer()
     driver.only(TellMember)
-    assert told(driver) == [(1, None)]
+    assert callbacks(driver) == [(1, None)]
 
     driver = asynchronous(Driver(auto_commit=True).reading(T0), 1)
     driver.do(CommitWanted(driver.now, commit_id=7, partitions=frozenset({T0}), closing=True))
@@ -486,7 +486,7 @@ def test_a_close_with_nothing_to_commit_waits_for_asynchronous_commits():
     driver.sent = [second, first]
     driver.commit_answer()
     driver.only(TellMember)
-    assert told(driver) == []
+    assert callbacks(driver) == []
 
 
 def test_the_members_close_commits_nothing_for_a_reader_that_assigned_manually():
@@ -522,7 +522,7 @@ def test_a_close_waits_for_callbacks_up_to_its_timeout(client):
     driver.none(CallReturned)
     driver.commit_answer(_E.NOT_COORDINATOR)
     assert driver.returned() == CallReturned()
-    assert told(driver) == [(1, _K.RETRIABLE_COMMIT)]
+    assert callbacks(driver) == [(1, _K.RETRIABLE_COMMIT)]
     driver = asynchronous(Driver(client).reading(T0), 1)
     driver.do(Close(driver.now))
     driver.wait(30_000)
@@ -575,9 +575,9 @@ def test_a_connection_that_is_lost_late_fails_its_requests():
     sync(driver, timeout_ms=60_000)
     driver.sent.reverse()
     driver.commit_answer(_E.COORDINATOR_NOT_AVAILABLE)
-    assert told(driver) == []
+    assert callbacks(driver) == []
     driver.lose(OffsetCommitRequest)
-    assert told(driver) == [(1, _K.RETRIABLE_COMMIT), (2, _K.RETRIABLE_COMMIT)]
+    assert callbacks(driver) == [(1, _K.RETRIABLE_COMMIT), (2, _K.RETRIABLE_COMMIT)]
 
 
 def test_a_fence_while_another_commit_waits_throws_and_forgets_the_coordinator():
@@ -599,7 +599,7 @@ def test_a_fenced_reader_commits_nothing_in_a_close():
     driver.do(CommitWanted(driver.now, commit_id=7, partitions=frozenset({T0}), closing=True))
     assert driver.only(TellMember).event == CommitFinished(driver.now, commit_id=7, result=CommitResult.FAILED)
     assert commits(driver) == []
-    assert told(driver) == []
+    assert callbacks(driver) == []
 
 
 def closing_without_coordinator(**more):
@@ -617,11 +617,11 @@ def test_a_close_looks_for_a_coordinator_though_the_commits_have_failed():
     driver = closing_without_coordinator()
     driver.do(LookupFailed(driver.now, None))
     driver.none(CallReturned)
-    assert told(driver) == []
+    assert callbacks(driver) == []
     driver.wait(100)
     driver.only(FindCoordinator)
     driver.coordinator()
-    assert told(driver) == [(1, _K.RETRIABLE_COMMIT), (2, None)]
+    assert callbacks(driver) == [(1, _K.RETRIABLE_COMMIT), (2, None)]
     driver.returned()
 
 
@@ -633,7 +633,7 @@ def test_a_close_that_finds_a_coordinator_sends_the_waiting_commits():
     asynchronous(driver, 2)
     driver.do(Close(driver.now))
     driver.coordinator()
-    assert told(driver) == [(1, None)]
+    assert callbacks(driver) == [(1, None)]
     driver.none(CallReturned)
     driver.commit_answer()
     driver.returned()
@@ -645,12 +645,12 @@ def test_a_close_gives_up_after_a_permanent_look_up_error_or_its_timeout():
         driver = closing_without_coordinator(profile=profile)
         driver.do(LookupFailed(driver.now, _E.GROUP_AUTHORIZATION_FAILED))
         assert driver.returned().problem.kind is _K.KAFKA
-        assert [number for number, _ in told(driver)] == calls
+        assert [number for number, _ in callbacks(driver)] == calls
     driver = closing_without_coordinator()
     driver.do(LookupFailed(driver.now, None))
     driver.wait(30_000)
     driver.returned()
-    assert [number for number, _ in told(driver)] == [1, 2]
+    assert [number for number, _ in callbacks(driver)] == [1, 2]
 
 
 def test_a_reader_without_partitions_closes_like_a_manual_assignment():
@@ -659,9 +659,9 @@ def test_a_reader_without_partitions_closes_like_a_manual_assignment():
     driver.commit_answer()
     driver.do(Unsubscribe(driver.now))
     driver.do(MembershipChanged(driver.now, Membership()))
-    assert told(driver) == []
+    assert callbacks(driver) == []
     driver.do(Close(driver.now))
-    assert told(driver) == [(1, None)]
+    assert callbacks(driver) == [(1, None)]
     driver.returned()
 
 
@@ -676,7 +676,7 @@ def test_a_close_with_nothing_to_commit_does_not_wait_twice():
         driver.none(CallReturned)
         driver.commit_answer()
         driver.returned()
-        assert told(driver) == calls
+        assert callbacks(driver) == calls
 
 
 def test_an_assignment_that_throws_has_dropped_the_fetched_records_of_others():
@@ -717,7 +717,7 @@ def test_a_member_whose_coordinator_moves(client):
     else:
         driver.coordinator()
     driver.returned()
-    assert told(driver) == [(1, None if client is Client.CONSUMER else _K.RETRIABLE_COMMIT)]
+    assert callbacks(driver) == [(1, None if client is Client.CONSUMER else _K.RETRIABLE_COMMIT)]
 
 
 def test_finished_commits_call_back_before_an_empty_commit_looks_for_a_coordinator():
@@ -726,8 +726,8 @@ def test_finished_commits_call_back_before_an_empty_commit_looks_for_a_coordinat
     sync(driver, (), timeout_ms=10_000)
     driver.sent = [each for each in driver.sent if isinstance(each.body, OffsetCommitRequest)][::-1]
     driver.commit_answer(_E.NOT_COORDINATOR)
-    assert told(driver) == [(2, _K.RETRIABLE_COMMIT)]
+    assert callbacks(driver) == [(2, _K.RETRIABLE_COMMIT)]
     driver.none(CallReturned)
     driver.coordinator()
-    assert told(driver) == [(2, _K.RETRIABLE_COMMIT), (1, _K.RETRIABLE_COMMIT)]
+    assert callbacks(driver) == [(2, _K.RETRIABLE_COMMIT), (1, _K.RETRIABLE_COMMIT)]
     driver.returned()

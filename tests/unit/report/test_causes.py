@@ -42,7 +42,7 @@ def test_each_cause_has_one_row_before_everything_else() -> None:
     chart = Chart("the shortest", (), ("one", "coordinator"), (), rules=("C-HB-09: a rule",))
     page = report_page(summary, 1.0, [("B: y", chart)], MADE, "Under profile kafka-4.1 all pass.")
     rows = re.findall(r'<tr><td class="n"><a href="#cause-(\d)">.*?<td class="n">(\d)</td><td>(.*?)</td>', page)
-    assert [(number, traces, told.split("<br>")[0]) for number, traces, told in rows] == [
+    assert [(number, traces, cell.split("<br>")[0]) for number, traces, cell in rows] == [
         ("1", "2", "B: y"),
         ("2", "1", "A: x"),
     ]

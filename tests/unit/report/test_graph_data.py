@@ -37,13 +37,13 @@ def test_the_page_has_each_state_and_transition(name: str) -> None:
         values = values_in(makers, graph.state(number))
         shown = [data["values"][place][at] for place, at in enumerate(data["states"][number])]
         assert shown == [plain(value) for value in values.values()]
-    told = [
+    written = [
         (source, data["labels"][data["label"][each]], data["target"][each])
         for source in range(graph.states)
         for each in range(data["start"][source], data["start"][source + 1])
     ]
-    assert told == [(source, " ".join(label), target) for source, label, _, target in graph.transitions()]
-    ways = set(told)
+    assert written == [(source, " ".join(label), target) for source, label, _, target in graph.transitions()]
+    ways = set(written)
     for number in range(graph.initial, graph.states):
         assert (data["parent"][number], data["labels"][data["via"][number]], number) in ways
     assert (data["expanded"] < graph.states) == bool(data["stopped"])

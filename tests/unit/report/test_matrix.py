@@ -33,7 +33,7 @@ CLIENT = Subject("one", "client", "one (Go)", "v3", ("--client", "one"))
 
 
 def case(name: str, ending: str, *exchanges: str) -> dict[str, Any]:
-    told = [
+    rows = [
         {"client": "client 1", "api": each, "version": 1, "request": {}, "answer": None, "at_s": 0.5, "took_s": 0.1}
         for each in exchanges
     ]
@@ -43,7 +43,7 @@ def case(name: str, ending: str, *exchanges: str) -> dict[str, Any]:
         "text": f"About {name}.",
         "why": "a < b",
         "rules": ["C-1"],
-        "exchanges": told,
+        "exchanges": rows,
     }
 
 

@@ -66,10 +66,10 @@ def test_every_event_without_a_sender_has_its_own_words() -> None:
         ev.Unload: ev.Unload(0, leader_epoch=None),
     }
     assert set(made) == set(get_args(ev.Event)) - {ev.Request}
-    told = [event_words(event) for event in made.values()]
-    assert len(set(told)) == len(made)
-    assert "timer fires: rejoin of m" in told
-    assert "task regex of g fails" in told
+    texts = [event_words(event) for event in made.values()]
+    assert len(set(texts)) == len(made)
+    assert "timer fires: rejoin of m" in texts
+    assert "task regex of g fails" in texts
 
 
 def test_a_load_at_a_known_epoch_settles_nothing() -> None:
@@ -89,8 +89,8 @@ def test_a_load_at_a_known_epoch_settles_nothing() -> None:
         ev.TopicsChanged(4, (), version=2),
     ]
     seen = [Observation()] * 3 + [wrote] + [Observation()] * 4 + [wrote, Observation()]
-    told = Teller([*events, *late, ev.Unload(5, leader_epoch=None)], seen).steps()
-    first, second = told[3].append, told[8].append
+    steps = Teller([*events, *late, ev.Unload(5, leader_epoch=None)], seen).steps()
+    first, second = steps[3].append, steps[8].append
     assert first is not None
     assert second is not None
     assert (first.fate, first.failed) == ("replicated at event 7", False)
@@ -142,9 +142,9 @@ def test_a_client_with_several_members_has_a_column_for_each() -> None:
 
 def test_records_are_shown_with_offsets_and_fate() -> None:
     appends = {step.index: step.append for step in chart().steps if step.append}
-    told = {index: (append.first, append.end, append.fate, append.failed) for index, append in appends.items()}
+    fates = {index: (append.first, append.end, append.fate, append.failed) for index, append in appends.items()}
     lost = "not replicated when the partition was lost at event 13"
-    assert told == {
+    assert fates == {
         3: (0, 3, "replicated at event 4", False),
         6: (3, 5, lost, True),
         7: (5, 6, "failed at event 8: NOT_ENOUGH_REPLICAS", True),
@@ -353,5 +353,5 @@ def test_the_picture_of_the_documentation_is_of_its_trace() -> None:
     picture = chart_svg(Chart(trace.name, (), teller.lanes(), teller.steps()))
     assert ET.fromstring(picture) is not None
     assert (DOCS / "reconciliation.svg").read_text() == picture, "draw it again: fencepost replay … --svg …"
-    told = "\n".join(line.plain for line in who_held_what(teller.steps()) if line.plain)
-    assert told in (DOCS / "conformance.md").read_text()
+    drawn = "\n".join(line.plain for line in who_held_what(teller.steps()) if line.plain)
+    assert drawn in (DOCS / "conformance.md").read_text()

@@ -21,7 +21,7 @@ PLACE = next(
 )
 
 
-def told(**changes: object) -> Tally:
+def tally_of(**changes: object) -> Tally:
     """Tally the trace with another observation of that step."""
     seen = list(TRACE.observations)
     seen[PLACE] = replace(seen[PLACE], **changes)
@@ -31,14 +31,14 @@ def told(**changes: object) -> Tally:
 
 
 def test_a_trace_that_the_model_explains_counts_with_all_its_steps() -> None:
-    tally = told()
+    tally = tally_of()
     assert (tally.steps, tally.refused, tally.impossible) == (len(TRACE.observations), 0, {})
     assert tally.rules
     assert tally.seen_in
 
 
 def test_an_impossible_event_ends_the_trace_without_a_rejection() -> None:
-    tally = told(error="NoSuchTimer")
+    tally = tally_of(error="NoSuchTimer")
     assert (tally.steps, tally.refused, tally.impossible) == (PLACE, 0, {"NoSuchTimer": 1})
     assert tally.seen_in
 
@@ -48,12 +48,12 @@ def test_a_step_that_the_model_does_not_allow_is_a_refusal() -> None:
         replace(reply, body=HeartbeatResponse(ErrorCode.UNKNOWN_SERVER_ERROR))
         for reply in TRACE.observations[PLACE].replies
     )
-    tally = told(replies=replies)
+    tally = tally_of(replies=replies)
     assert (tally.steps, tally.refused, tally.impossible) == (PLACE, 1, {})
 
 
 def test_an_error_of_another_name_is_judged_by_the_model() -> None:
-    assert told(error="NullPointerException").impossible == {}
+    assert tally_of(error="NullPointerException").impossible == {}
 
 
 def test_an_append_that_fails_within_its_step_ends_the_trace_without_a_rejection() -> None:

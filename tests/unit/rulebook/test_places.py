@@ -98,7 +98,7 @@ def test_a_change_deletes_the_place(rule: str, change: int, gone: str, there: st
 
 
 def test_a_case_that_cites_a_rule_never_matches_without_it() -> None:
-    text = "def told(event):\n    match event:\n        case 1:  # K-HB-04\n            return 2\n"
+    text = "def handle(event):\n    match event:\n        case 1:  # K-HB-04\n            return 2\n"
     (place,) = places(Path("one.py"), text, citations())
     tree = ast.parse(text)
     place.changes[0](tree)

@@ -54,7 +54,7 @@ def test_releases_that_differ_are_read(text: str, releases: tuple[str, ...], tmp
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "hint"),
     [
         ("c-join-43", "did you mean 'C-JOIN-43'?"),
         ("C-JOIN-38", "did you mean 'C-JOIN-38a' or 'C-JOIN-38b'"),
@@ -63,11 +63,11 @@ def test_releases_that_differ_are_read(text: str, releases: tuple[str, ...], tmp
         (43, "a rule id must be a str, such as 'C-JOIN-43' (got int)"),
     ],
 )
-def test_an_unknown_id_gets_a_hint(asked: str, told: str) -> None:
+def test_an_unknown_id_gets_a_hint(asked: str, hint: str) -> None:
     with pytest.raises(KeyError) as raised:
         fencepost.rules[asked]
     assert raised.value.args[0].startswith(f"no rule {asked!r}; ")
-    assert told in raised.value.args[0]
+    assert hint in raised.value.args[0]
 
 
 def test_a_package_without_its_text_says_so(tmp_path: Path) -> None:

@@ -229,8 +229,8 @@ class Visitor:
 
     async def _lifetime(self, message: bytes) -> str:
         """Log in; the answer says for how long."""
-        told = await self._client.ask("sasl_authenticate", 2, auth_bytes=message)
-        return f"{int(told.error_code)} {told.session_lifetime // timedelta(milliseconds=1)} ms"
+        answer = await self._client.ask("sasl_authenticate", 2, auth_bytes=message)
+        return f"{int(answer.error_code)} {answer.session_lifetime // timedelta(milliseconds=1)} ms"
 
     async def _wait(self, seconds: float) -> str:
         await asyncio.sleep(seconds)
@@ -241,8 +241,8 @@ class Visitor:
             answer = await self._raw_answer(message)
             self._bare = answer.startswith(b"r=")
             return 0, answer
-        told = await self._client.ask("sasl_authenticate", 2, auth_bytes=message)
-        return int(told.error_code), told.auth_bytes
+        reply = await self._client.ask("sasl_authenticate", 2, auth_bytes=message)
+        return int(reply.error_code), reply.auth_bytes
 
     async def _first(self, name: str, password: str, more: dict[str, Any]) -> str:
         mechanism = self._mechanism if self._mechanism in DIGESTS else "SCRAM-SHA-256"

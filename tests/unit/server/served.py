@@ -25,14 +25,14 @@ async def running(
     *, limits: Limits | None = None, auto_create: int = 0, login_ms: int = 0, **setup: Any
 ) -> AsyncIterator[Ready]:
     """Start a server; it ends with the block."""
-    until, told = asyncio.Event(), asyncio.get_running_loop().create_future()
+    until, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
     options = Options(listen=LOOPBACK, limits=limits or Limits(drain_s=2.0), auto_create=auto_create, login_ms=login_ms)
-    task = asyncio.ensure_future(serve(Setup(options=options, **setup), told.set_result, until))
-    await asyncio.wait({task, told}, return_when=asyncio.FIRST_COMPLETED)
+    task = asyncio.ensure_future(serve(Setup(options=options, **setup), ready.set_result, until))
+    await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
     if task.done():
         task.result()
     try:
-        yield told.result()
+        yield ready.result()
     finally:
         until.set()
         await task

@@ -25,8 +25,8 @@ def test_name_and_version_of_the_software_are_checked(name: str, version: str, c
     async def session() -> None:
         async with running() as ready:
             client = await Client.to(ready.listen)
-            told = await client.ask("api_versions", 3, client_software_name=name, client_software_version=version)
-            assert told.error_code == code
+            answer = await client.ask("api_versions", 3, client_software_name=name, client_software_version=version)
+            assert answer.error_code == code
 
     play(session())
 
@@ -49,16 +49,16 @@ def test_partitions_are_added_and_never_taken_away(count: int, code: Code) -> No
         async with running(topics={"t": 2}) as ready:
             client = await Client.to(ready.listen)
             asked = [{"name": "t", "count": count, "assignments": None}]
-            told = await client.ask("create_partitions", 3, topics=asked, timeout=1_000)
-            assert told.results[0].error_code == code
+            answer = await client.ask("create_partitions", 3, topics=asked, timeout=1_000)
+            assert answer.results[0].error_code == code
 
     play(session())
 
 
 async def write(client: Client, index: int, count: int = 1, **more: Any) -> int:
     rows = [{"index": index, "records": batch(count, **more).data}]
-    told = await client.ask("produce", 9, acks=-1, timeout=1_000, topic_data=[{"name": "t", "partition_data": rows}])
-    assert told.responses[0].partition_responses[0].error_code == Code.none
+    answer = await client.ask("produce", 9, acks=-1, timeout=1_000, topic_data=[{"name": "t", "partition_data": rows}])
+    assert answer.responses[0].partition_responses[0].error_code == Code.none
     return len(rows[0]["records"])  # type: ignore[arg-type]
 
 
@@ -82,8 +82,8 @@ def test_a_fetch_keeps_to_its_limits_and_gets_on_all_the_same(
                 if count:
                     assert await write(client, index, count) == 70
             rows = [{"partition": index, "partition_max_bytes": partition_most} for index in range(3)]
-            told = await client.ask("fetch", 12, max_bytes=most, topics=[{"topic": "t", "partitions": rows}])
-            assert tuple(bool(each.records) for each in told.responses[0].partitions) == come
+            answer = await client.ask("fetch", 12, max_bytes=most, topics=[{"topic": "t", "partitions": rows}])
+            assert tuple(bool(each.records) for each in answer.responses[0].partitions) == come
 
     play(session())
 
@@ -103,8 +103,8 @@ def test_a_session_of_a_group_is_longer_than_the_heartbeat_interval_of_the_broke
             client = await Client.to(ready.listen)
             configs = [{"name": "consumer.session.timeout.ms", "config_operation": SET, "value": "46000"}]
             row = {"resource_type": GROUP, "resource_name": "g", "configs": configs}
-            told = await client.ask("incremental_alter_configs", 1, resources=[row])
-            assert told.responses[0].error_code == code
+            answer = await client.ask("incremental_alter_configs", 1, resources=[row])
+            assert answer.responses[0].error_code == code
 
     play(session())
 
@@ -121,8 +121,8 @@ def test_a_transaction_ends_in_all_its_partitions_and_groups() -> None:
             who = {"producer_id": made.producer_id, "producer_epoch": made.producer_epoch}
             rows = [{"index": index, "records": batch(1, *who.values(), 0, 0x10).data} for index in range(2)]
             data = [{"name": "t", "topic_id": ready.node.topics.by_name["t"].topic_id, "partition_data": rows}]
-            told = await client.ask("produce", 12, transactional_id="x", acks=-1, timeout=1_000, topic_data=data)
-            assert not any(each.error_code for each in told.responses[0].partition_responses)
+            answer = await client.ask("produce", 12, transactional_id="x", acks=-1, timeout=1_000, topic_data=data)
+            assert not any(each.error_code for each in answer.responses[0].partition_responses)
             for group in ("g", other):
                 offsets = [{"name": "t", "partitions": [{"partition_index": 0, "committed_offset": 7}]}]
                 done = await client.ask(

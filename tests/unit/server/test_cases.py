@@ -202,8 +202,12 @@ def test_the_page_has_each_case_and_loads_nothing() -> None:
 
 
 def test_a_line_has_the_cases_that_lack_the_same() -> None:
-    told = ["the broker does not support x; v1", "the broker does not support x; v2", "the broker does not support y"]
-    played = [replace(_ended(Ending.NOT_SUPPORTED), why=why) for why in told]
+    reasons = [
+        "the broker does not support x; v1",
+        "the broker does not support x; v2",
+        "the broker does not support y",
+    ]
+    played = [replace(_ended(Ending.NOT_SUPPORTED), why=why) for why in reasons]
     assert {why: len(names) for why, names in not_supported(played).items()} == {
         "the broker does not support x": 2,
         "the broker does not support y": 1,

@@ -37,13 +37,13 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     seen: list[int] = []
     begin = Dispatch.begin
 
-    def told(self: Dispatch, connection: Any, frame: bytes) -> Any:
+    def noting(self: Dispatch, connection: Any, frame: bytes) -> Any:
         found = begin(self, connection, frame)
         if found is not None:
             seen.append(frames.read_request_header(frame).api_key)
         return found
 
-    monkeypatch.setattr(Dispatch, "begin", told)
+    monkeypatch.setattr(Dispatch, "begin", noting)
     return seen
 
 

@@ -25,15 +25,15 @@ def test_records_that_cannot_be_stored_are_neither_acknowledged_nor_read() -> No
 
             async def write(sequence: int) -> Any:
                 rows = [{"index": 0, "records": batch(1, 7, 0, sequence).data}]
-                told = await client.ask(
+                answer = await client.ask(
                     "produce", 9, acks=-1, timeout=1_000, topic_data=[{"name": "t", "partition_data": rows}]
                 )
-                return told.responses[0].partition_responses[0]
+                return answer.responses[0].partition_responses[0]
 
             async def read() -> Any:
                 part = {"partition": 0, "partition_max_bytes": 10_000}
-                told = await client.ask("fetch", 12, max_bytes=10_000, topics=[{"topic": "t", "partitions": [part]}])
-                return told.responses[0].partitions[0]
+                answer = await client.ask("fetch", 12, max_bytes=10_000, topics=[{"topic": "t", "partitions": [part]}])
+                return answer.responses[0].partitions[0]
 
             assert (await write(0)).error_code == Code.none
             store.failing = ErrorCode.KAFKA_STORAGE_ERROR
@@ -43,8 +43,8 @@ def test_records_that_cannot_be_stored_are_neither_acknowledged_nor_read() -> No
             made = await client.ask("create_topics", 7, topics=[asked])
             assert made.topics[0].error_code == Code.kafka_storage_error
             rows = [{"name": "t", "partitions": [{"partition_index": 0, "committed_offset": 1}]}]
-            told = await client.ask("offset_commit", 8, group_id="g", topics=rows)
-            assert told.topics[0].partitions[0].error_code != Code.none
+            answer = await client.ask("offset_commit", 8, group_id="g", topics=rows)
+            assert answer.topics[0].partitions[0].error_code != Code.none
             assert (await client.ask("init_producer_id", 4, transactional_id="x", transaction_timeout=1_000)).error_code
             store.failing = None
             assert (await read()).high_watermark == 1
@@ -67,8 +67,8 @@ def test_a_failed_write_is_reported_for_each_topic() -> None:
                 {"name": name, "partition_data": [{"index": index, "records": batch(1).data} for index in indexes]}
                 for name, indexes in places.items()
             ]
-            told = await client.ask("produce", 9, acks=-1, timeout=1_000, topic_data=asked)
-            rows = [(each.error_code, each.base_offset) for row in told.responses for each in row.partition_responses]
+            answer = await client.ask("produce", 9, acks=-1, timeout=1_000, topic_data=asked)
+            rows = [(each.error_code, each.base_offset) for row in answer.responses for each in row.partition_responses]
             assert rows == [(Code.kafka_storage_error, -1)] * 3
 
     play(session())
@@ -85,8 +85,8 @@ def test_a_deleted_topic_makes_room() -> None:
             async def write(name: str, index: int) -> int:
                 rows = [{"index": index, "records": batch(1).data}]
                 data = [{"name": name, "partition_data": rows}]
-                told = await client.ask("produce", 9, acks=-1, timeout=1_000, topic_data=data)
-                return int(told.responses[0].partition_responses[0].error_code)
+                answer = await client.ask("produce", 9, acks=-1, timeout=1_000, topic_data=data)
+                return int(answer.responses[0].partition_responses[0].error_code)
 
             places = [("t", 0), ("t", 1), ("t", 1)]
             assert [await write(*place) for place in places] == [Code.none] * 3

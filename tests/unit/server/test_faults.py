@@ -218,7 +218,7 @@ def test_workers_live_through_a_plan_that_is_drawn(protocol: str) -> None:
 
 
 def test_an_error_in_a_plan_is_named() -> None:
-    for told, said in (
+    for plan, said in (
         ([], 'a plan must be an object with a list "faults"'),
         ({"faults": [], "seeds": 1}, "a plan has no field 'seeds'; "),
         ({"faults": [{"do": "lose"}, {"do": "loose"}]}, "fault 2: do must be one of lose, "),
@@ -230,7 +230,7 @@ def test_an_error_in_a_plan_is_named() -> None:
         ({"faults": ["lose"]}, 'fault 1 must be an object with "do"'),
     ):
         with pytest.raises(BadPlan, match="^" + re.escape(said)):
-            parse(told)
+            parse(plan)
 
 
 def test_the_command_names_the_error_in_a_plan(tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ class Reader:
         rows = {key: f"row of {key}" for key in named}
         context = self.sessions.context(*session, rows, forgotten, by_id=by_id, now=self.now)
         answers = [(key, dict(self.answers[key])) for key in context.partitions]
-        number, told = self.sessions.answered(context, answers, {}, by_id=by_id, now=self.now)
-        return number, [key for key, _ in told]
+        number, fetched = self.sessions.answered(context, answers, {}, by_id=by_id, now=self.now)
+        return number, [key for key, _ in fetched]
 
     def refused(self, *session: int, by_id: bool = False) -> Code:
         with pytest.raises(Refused) as reason:
@@ -46,9 +46,9 @@ class Reader:
 
 def test_only_what_is_new_is_answered() -> None:
     reader = Reader()
-    number, told = reader.fetch((0, 0), A, B)
+    number, keys = reader.fetch((0, 0), A, B)
     assert number
-    assert told == [A, B]
+    assert keys == [A, B]
     assert reader.fetch((number, 1)) == (number, [])
     reader.answers[B] = answer(high=6)
     assert reader.fetch((number, 2)) == (number, [B])
@@ -135,10 +135,10 @@ def test_a_session_knows_the_name_of_a_topic_that_is_gone() -> None:
                 else:
                     rows = [{"name": "t", "num_partitions": 1, "replication_factor": 1}]
                     await client.ask("create_topics", 4, topics=rows, timeout=1_000)
-                told = await client.ask(
+                answer = await client.ask(
                     "fetch", 15, **asked, session_id=begun.session_id, session_epoch=epoch, topics=other
                 )
-                codes.append([each.error_code for each in told.responses[0].partitions])
+                codes.append([each.error_code for each in answer.responses[0].partitions])
             new = Code.unknown_topic_id  # the partition has joined the session too late
             assert codes == [[Code.unknown_topic_or_partition, new], [Code.inconsistent_topic_id, new]]
 

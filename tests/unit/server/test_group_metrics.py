@@ -117,8 +117,8 @@ def test_commits_of_a_transaction_count_when_it_commits(*, committed: bool) -> N
             who |= {"producer_id": made.producer_id, "producer_epoch": made.producer_epoch}
             await client.ask("add_offsets_to_txn", 3, group_id="g", **who)
             rows = [{"name": "t", "partitions": [{"partition_index": 0, "committed_offset": 3}]}]
-            told = await client.ask("txn_offset_commit", 3, group_id="g", generation_id=-1, topics=rows, **who)
-            assert not told.topics[0].partitions[0].error_code
+            answer = await client.ask("txn_offset_commit", 3, group_id="g", generation_id=-1, topics=rows, **who)
+            assert not answer.topics[0].partitions[0].error_code
             assert (await metrics(ready))["fencepost_group_commits_total"].get('group="g"', 0) == 0
             await client.ask("end_txn", 3, committed=committed, **who)
             found = {}

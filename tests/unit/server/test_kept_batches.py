@@ -84,9 +84,9 @@ class Pair:
         newest_of_all = max((each.max_timestamp for each in there), default=None)
         for limit in (self.whole.high, self.whole.stable):
             since = random.randrange(100)
-            told = [(each.max_timestamp, each.base) for each in there if each.base < limit]
-            late = [row for row in told if row[0] >= since and row[1] >= self.whole.start]
-            latest = [row for row in told if row[0] == newest_of_all and row[1] >= self.whole.start]
+            batches = [(each.max_timestamp, each.base) for each in there if each.base < limit]
+            late = [row for row in batches if row[0] >= since and row[1] >= self.whole.start]
+            latest = [row for row in batches if row[0] == newest_of_all and row[1] >= self.whole.start]
             for log in self:
                 assert await first_since(log, since, limit) == next(iter(late), None)
                 assert await newest(log, limit) == next(iter(latest), None)
@@ -137,8 +137,10 @@ def test_a_log_mostly_on_disk_is_read_like_one_in_memory(seed: int, monkeypatch:
 
 async def produced(client: Client, topic: str, records: bytes) -> None:
     rows = [{"index": 0, "records": records}]
-    told = await client.ask("produce", 9, acks=-1, timeout=9_000, topic_data=[{"name": topic, "partition_data": rows}])
-    assert told.responses[0].partition_responses[0].error_code == 0
+    answer = await client.ask(
+        "produce", 9, acks=-1, timeout=9_000, topic_data=[{"name": topic, "partition_data": rows}]
+    )
+    assert answer.responses[0].partition_responses[0].error_code == 0
 
 
 def test_memory_does_not_grow_with_the_data_on_disk(tmp_path: Path) -> None:
@@ -160,8 +162,8 @@ def test_memory_does_not_grow_with_the_data_on_disk(tmp_path: Path) -> None:
             assert grown < 500_000
             part = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1 << 30}
             rows = [{"topic": "t", "partitions": [part]}]
-            told = await client.ask("fetch", 12, max_bytes=1 << 30, max_wait=0, min_bytes=1, topics=rows)
-            found = told.responses[0].partitions[0].records
+            answer = await client.ask("fetch", 12, max_bytes=1 << 30, max_wait=0, min_bytes=1, topics=rows)
+            found = answer.responses[0].partitions[0].records
             assert len(found) == 256 * len(data)
             assert found[-100:] == data[-100:]
 

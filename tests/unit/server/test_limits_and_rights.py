@@ -196,9 +196,9 @@ def test_nothing_is_answered_before_a_log_in() -> None:
             quick.send("heartbeat", 4, group_id="g", generation_id=1, member_id="m")  # answered where it arrives
             assert await quick.closed()
             wrong = await Client.to(ready.listen)
-            told = await wrong.ask("sasl_handshake", 1, mechanism="GSSAPI")
-            assert told.error_code == Code.unsupported_sasl_mechanism
-            assert told.mechanisms == ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+            answer = await wrong.ask("sasl_handshake", 1, mechanism="GSSAPI")
+            assert answer.error_code == Code.unsupported_sasl_mechanism
+            assert answer.mechanisms == ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
             assert await wrong.closed()
             wrong = await Client.to(ready.listen)
             await wrong.ask("sasl_handshake", 1, mechanism="PLAIN")
@@ -386,10 +386,10 @@ def test_rights_are_asked_for_at_groups_and_topics() -> None:
         acl = Acl(parse_rules(rules))
         async with running(acl=acl, topics={"open": 1, "closed": 1}) as ready:
             client = await Client.to(ready.listen)
-            told = await client.ask("join_group", 9, **{**JOIN, "group_id": "other"})
-            assert told.error_code == Code.group_authorization_failed
-            told = await client.ask("join_group", 9, **{**JOIN, "group_id": "mine"})
-            assert told.error_code == Code.member_id_required
+            answer = await client.ask("join_group", 9, **{**JOIN, "group_id": "other"})
+            assert answer.error_code == Code.group_authorization_failed
+            answer = await client.ask("join_group", 9, **{**JOIN, "group_id": "mine"})
+            assert answer.error_code == Code.member_id_required
             listed = await client.ask("metadata", 12, topics=None)
             assert [topic.name for topic in listed.topics] == ["open"]
             asked = await client.ask("metadata", 9, topics=[{"name": "closed"}])
@@ -409,13 +409,13 @@ def test_rights_are_asked_for_at_groups_and_topics() -> None:
             assert codes == [Code.none, Code.topic_authorization_failed]
             beat = {"group_id": "mine", "member_id": "m", "member_epoch": 0, "rebalance_timeout": 1000}
             beat |= {"topic_partitions": (), "subscribed_topic_names": ("open", "closed")}
-            told = await client.ask("consumer_group_heartbeat", 1, **beat)
-            assert told.error_code == Code.topic_authorization_failed
+            answer = await client.ask("consumer_group_heartbeat", 1, **beat)
+            assert answer.error_code == Code.topic_authorization_failed
             made = await client.ask("create_topics", 7, topics=[{"name": "x", "num_partitions": 1}])
             assert made.topics[0].error_code == Code.topic_authorization_failed
             commit = {"topics": [{"name": name, "partitions": [{"partition_index": 0}]} for name in ("open", "closed")]}
-            told = await client.ask("offset_commit", 8, group_id="mine", **commit)
-            codes = [row.partitions[0].error_code for row in told.topics]
+            answer = await client.ask("offset_commit", 8, group_id="mine", **commit)
+            codes = [row.partitions[0].error_code for row in answer.topics]
             assert sorted(codes) == [Code.none, Code.topic_authorization_failed]
 
     play(session())
@@ -439,10 +439,10 @@ def test_the_second_port_shows_groups_lag_rebalances_and_numbers() -> None:
             client = await Client.to(ready.listen)
             beat = {"group_id": "shown", "member_id": "me", "member_epoch": 0, "rebalance_timeout": 1000}
             beat |= {"topic_partitions": (), "subscribed_topic_names": ("t",)}
-            told = await client.ask("consumer_group_heartbeat", 1, **beat)
-            assert told.error_code == Code.none
+            beat_answer = await client.ask("consumer_group_heartbeat", 1, **beat)
+            assert beat_answer.error_code == Code.none
             rows = [{"name": "t", "partitions": [{"partition_index": 0, "committed_offset": 0}]}]
-            who = {"group_id": "shown", "member_id": "me", "generation_id_or_member_epoch": told.member_epoch}
+            who = {"group_id": "shown", "member_id": "me", "generation_id_or_member_epoch": beat_answer.member_epoch}
             await client.ask("offset_commit", 9, topics=rows, **who)
             ready.node.topics.by_name["t"].logs[0].durable(7)
             status, body = await http(ready.status, "GET /state HTTP/1.1\r\n\r\n")
@@ -489,8 +489,8 @@ def test_a_topic_is_created_only_for_clients_with_the_right() -> None:
         async with running(acl=Acl(parse_rules(rules)), auto_create=2) as ready:
             client = await Client.to(ready.listen)
             rows = [{"name": "other"}, {"name": "mine"}]
-            told = await client.ask("metadata", 9, topics=rows, allow_auto_topic_creation=True)
-            codes = {topic.name: topic.error_code for topic in told.topics}
+            answer = await client.ask("metadata", 9, topics=rows, allow_auto_topic_creation=True)
+            codes = {topic.name: topic.error_code for topic in answer.topics}
             assert codes == {"other": Code.unknown_topic_or_partition, "mine": Code.none}
             assert [*ready.node.topics.by_name] == ["mine"]
 

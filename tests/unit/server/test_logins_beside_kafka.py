@@ -50,8 +50,8 @@ async def there(broker: Broker, login_ms: int = 0) -> dict[str, list[str]]:
             salted = hashlib.pbkdf2_hmac(digest, password.encode(), b"salt", ITERATIONS)
             rows.append({"name": name, "mechanism": _NUMBERS[mechanism], "iterations": ITERATIONS, "salt": b"salt",
                          "salted_password": salted})  # fmt: skip
-        told = await admin.ask("alter_user_scram_credentials", 0, deletions=[], upsertions=rows)
-        assert {row.error_code for row in told.results} == {0}, told
+        answer = await admin.ask("alter_user_scram_credentials", 0, deletions=[], upsertions=rows)
+        assert {row.error_code for row in answer.results} == {0}, answer
     secured = Address(host="127.0.0.1", port=broker.secured_port)
     login = [("shake", 1, "SCRAM-SHA-512"), ("first", _LAST, USERS[_LAST], {}), ("proof", "")]
     async with asyncio.timeout(60):

@@ -51,8 +51,8 @@ class Server:
 
     def ended(self) -> tuple[int, str]:
         """Return its status, and the error that it printed."""
-        told = json.loads(self._line())
-        return self.process.wait(120), told["error"]
+        event = json.loads(self._line())
+        return self.process.wait(120), event["error"]
 
 
 @pytest.fixture
@@ -76,11 +76,11 @@ async def leads(at: Address, node: int) -> Any:
     """Wait until the server reports that this node leads the topic; return its Metadata."""
     client = await Client.to(at)
     for _ in range(600):
-        told = await client.ask("metadata", 12, topics=None)
-        partitions = [each for topic in told.topics for each in topic.partitions]
+        metadata = await client.ask("metadata", 12, topics=None)
+        partitions = [each for topic in metadata.topics for each in topic.partitions]
         if partitions and {int(each.leader_id) for each in partitions} == {node}:
             client.close()
-            return told
+            return metadata
         await asyncio.sleep(0.1)
     raise AssertionError(f"node {node} does not lead")
 
@@ -109,8 +109,8 @@ async def has_grown(client: Client) -> bool:
 
 async def produce(client: Client, sequence: int) -> Any:
     rows = [{"index": 0, "records": batch(1, 7, 0, sequence).data}]
-    told = await client.ask("produce", 9, acks=-1, timeout=5_000, topic_data=[{"name": "t", "partition_data": rows}])
-    return told.responses[0].partition_responses[0]
+    answer = await client.ask("produce", 9, acks=-1, timeout=5_000, topic_data=[{"name": "t", "partition_data": rows}])
+    return answer.responses[0].partition_responses[0]
 
 
 async def fetch(client: Client) -> Any:
@@ -121,14 +121,14 @@ async def fetch(client: Client) -> Any:
 
 async def commit(client: Client, offset: int) -> Code:
     rows = [{"name": "t", "partitions": [{"partition_index": 0, "committed_offset": offset}]}]
-    told = await client.ask("offset_commit", 8, group_id="g", topics=rows)
-    return Code(told.topics[0].partitions[0].error_code)
+    answer = await client.ask("offset_commit", 8, group_id="g", topics=rows)
+    return Code(answer.topics[0].partitions[0].error_code)
 
 
 async def committed(client: Client) -> int:
     asked = [{"name": "t", "partition_indexes": (0,)}]
-    told = await client.ask("offset_fetch", 7, group_id="g", topics=asked)
-    return int(told.topics[0].partitions[0].committed_offset)
+    answer = await client.ask("offset_fetch", 7, group_id="g", topics=asked)
+    return int(answer.topics[0].partitions[0].committed_offset)
 
 
 def test_a_standby_names_the_leader_and_serves_nothing(nodes: list[Server]) -> None:
@@ -137,9 +137,9 @@ def test_a_standby_names_the_leader_and_serves_nothing(nodes: list[Server]) -> N
         ports = {1: nodes[0].at.port, 2: nodes[1].at.port}
         await until(lambda: knows_both(one))  # the first node learns of the second
         for client in (one, two):
-            told = await client.ask("metadata", 12, topics=None)
-            assert {int(each.node_id): int(each.port) for each in told.brokers} == ports
-            assert (int(told.controller_id), int(told.topics[0].partitions[0].leader_id)) == (1, 1)
+            metadata = await client.ask("metadata", 12, topics=None)
+            assert {int(each.node_id): int(each.port) for each in metadata.brokers} == ports
+            assert (int(metadata.controller_id), int(metadata.topics[0].partitions[0].leader_id)) == (1, 1)
             cluster = await client.ask("describe_cluster", 0)
             assert {int(each.broker_id): int(each.port) for each in cluster.brokers} == ports
             for kind in (0, 1):
@@ -176,8 +176,8 @@ def test_the_other_node_continues_where_the_lost_leader_was(nodes: list[Server],
         assert [(await produce(one, at)).base_offset for at in range(3)] == [0, 1, 2]
         assert await commit(one, 2) is Code.none
         nodes[0].process.send_signal(how)
-        told = await leads(nodes[1].at, 2)
-        assert int(told.topics[0].partitions[0].leader_epoch) == 2
+        answer = await leads(nodes[1].at, 2)
+        assert int(answer.topics[0].partitions[0].leader_epoch) == 2
         two = await Client.to(nodes[1].at)
         assert await committed(two) == 2
         assert (await produce(two, 2)).base_offset == 2  # the producer sends a stored batch again
@@ -185,12 +185,12 @@ def test_the_other_node_continues_where_the_lost_leader_was(nodes: list[Server],
         read = await fetch(two)
         assert (read.error_code, read.high_watermark) == (Code.none, 4)
         rows = [{"topic": "t", "partitions": [{"partition": 0, "current_leader_epoch": 2, "leader_epoch": 1}]}]
-        told = await two.ask("offset_for_leader_epoch", 4, replica_id=-2, topics=rows)
-        end = told.topics[0].partitions[0]
+        answer = await two.ask("offset_for_leader_epoch", 4, replica_id=-2, topics=rows)
+        end = answer.topics[0].partitions[0]
         assert (end.error_code, int(end.leader_epoch), int(end.end_offset)) == (Code.none, 1, 3)
         rows[0]["partitions"][0]["current_leader_epoch"] = 1  # type: ignore[index]
-        told = await two.ask("offset_for_leader_epoch", 4, replica_id=-2, topics=rows)
-        assert told.topics[0].partitions[0].error_code == Code.fenced_leader_epoch
+        answer = await two.ask("offset_for_leader_epoch", 4, replica_id=-2, topics=rows)
+        assert answer.topics[0].partitions[0].error_code == Code.fenced_leader_epoch
 
     play(session())
 

@@ -126,8 +126,10 @@ def test_records_have_the_bytes_of_the_profiles_release(profile: Profile, versio
 async def produced(client: Client, name: str, partition: int, records: bytes, acks: int = -1) -> Any:
     """Write to a partition by the name of its topic, and return the answer about it."""
     rows = [{"index": partition, "records": records}]
-    told = await client.ask("produce", 9, acks=acks, timeout=1_000, topic_data=[{"name": name, "partition_data": rows}])
-    return told.responses[0].partition_responses[0]
+    answer = await client.ask(
+        "produce", 9, acks=acks, timeout=1_000, topic_data=[{"name": name, "partition_data": rows}]
+    )
+    return answer.responses[0].partition_responses[0]
 
 
 def test_clients_cannot_write_to_the_topic() -> None:
@@ -140,15 +142,15 @@ def test_clients_cannot_write_to_the_topic() -> None:
             batch = encode_batch([(0, b"k", b"v")], 0)
             for partition in (0, 49):
                 answer = await produced(client, TOPIC, partition, batch)
-                told = answer.error_code, answer.error_message, answer.base_offset
-                assert told == (Code.invalid_topic_exception, None, -1)
+                seen = answer.error_code, answer.error_message, answer.base_offset
+                assert seen == (Code.invalid_topic_exception, None, -1)
             assert (await produced(client, TOPIC, 50, batch)).error_code is Code.unknown_topic_or_partition
             assert (await produced(client, TOPIC, 0, batch, acks=7)).error_code is Code.invalid_required_acks
             assert (await produced(client, TOPIC, 0, b"")).error_code is Code.invalid_record
             rows = [{"index": 0, "records": batch}]
             data = [{"topic_id": TOPIC_ID, "partition_data": rows}]
-            told = await client.ask("produce", 13, acks=-1, timeout=1_000, topic_data=data)
-            (answer,) = told.responses[0].partition_responses
+            seen = await client.ask("produce", 13, acks=-1, timeout=1_000, topic_data=data)
+            (answer,) = seen.responses[0].partition_responses
             assert answer.error_code is Code.invalid_topic_exception
             assert (await produced(client, "t", 0, batch)).error_code is Code.none
             assert offsets(await rows_of(ready)) == [("g", 1)]

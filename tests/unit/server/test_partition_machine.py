@@ -273,9 +273,9 @@ class PartitionMachine(RuleBasedStateMachine):
         assert set(log.open_producers) == open_now
         for epoch in range(-1, model.leader_epoch + 2):
             if epoch >= 0:
-                told, end = log.end_of(epoch)
+                found, end = log.end_of(epoch)
                 assert end == model.end_of_epoch(epoch)
-                assert told <= epoch
+                assert found <= epoch
             code = "none" if epoch in (-1, model.leader_epoch) else "fenced_leader_epoch"
             assert log.check_epoch(epoch).name == ("unknown_leader_epoch" if epoch > model.leader_epoch else code)
 

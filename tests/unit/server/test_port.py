@@ -61,11 +61,11 @@ def test_an_address_that_the_machine_lacks_is_left_out(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    ("host", "told"),
+    ("host", "message"),
     [("192.0.2.1", "cannot assign requested address"), ("no.such.host.invalid", "cannot listen on")],
 )
-def test_a_host_of_no_address_here_is_refused(host: str, told: str) -> None:
-    with pytest.raises(OSError, match=told):
+def test_a_host_of_no_address_here_is_refused(host: str, message: str) -> None:
+    with pytest.raises(OSError, match=message):
         open_port(Address(host=host, port=0))
 
 

@@ -79,10 +79,10 @@ class Group:
 
     async def static(self, instance: str, **more: Any) -> str:
         client = await Client.to(self.ready.listen)
-        told = await client.ask("join_group", 9, **self.body("", group_instance_id=instance, **more))
-        assert told.error_code == Code.none
-        self.clients[told.member_id] = client
-        return str(told.member_id)
+        joined = await client.ask("join_group", 9, **self.body("", group_instance_id=instance, **more))
+        assert joined.error_code == Code.none
+        self.clients[joined.member_id] = client
+        return str(joined.member_id)
 
     def join(self, member_id: str, **more: Any) -> None:
         self.clients[member_id].send("join_group", 9, **self.body(member_id, **more))
@@ -126,16 +126,16 @@ class Consumers:
         self.ready, self.client = ready, client
 
     async def beat(self, member: str, epoch: int, **more: Any) -> Any:
-        told = await self.client.ask(
+        answer = await self.client.ask(
             "consumer_group_heartbeat", 1, **{"group_id": "g", "member_id": member, "member_epoch": epoch, **more}
         )
-        assert told.error_code == Code.none, told
-        return told
+        assert answer.error_code == Code.none, answer
+        return answer
 
     async def come(self, member: str, *topics: str, timeout: int = LONG, **more: Any) -> int:
         names = {"subscribed_topic_names": topics} if topics else {}
-        told = await self.beat(member, 0, rebalance_timeout=timeout, topic_partitions=(), **names, **more)
-        return int(told.member_epoch)
+        answer = await self.beat(member, 0, rebalance_timeout=timeout, topic_partitions=(), **names, **more)
+        return int(answer.member_epoch)
 
 
 async def shown(ready: Ready) -> dict[str, Any]:
@@ -324,8 +324,8 @@ def test_a_restart_shows_no_rebalance(tmp_path: Path, log: list[str]) -> None:
         async with running(status=LOOPBACK, settings=QUICK, data=tmp_path) as ready:
             client = await Client.to(ready.listen)
             for member_id in (leader, other):
-                told = await client.ask("heartbeat", 4, group_id="g", generation_id=2, member_id=member_id)
-                assert told.error_code == Code.none
+                beat = await client.ask("heartbeat", 4, group_id="g", generation_id=2, member_id=member_id)
+                assert beat.error_code == Code.none
             await Consumers(ready, client).beat("m", epoch, group_id="k")
             state = await shown(ready)
             assert (state["rebalances_total"], state["rebalances"], log) == (0, [], [])
@@ -350,8 +350,8 @@ def test_a_move_of_the_coordinator_ends_a_rebalance_and_starts_none(log: list[st
             assert (await newest(ready, 2))["state"] == "under way"
             await groups.move(groups.partition_of("g"))
             assert (await group.joined(other)).error_code == Code.not_coordinator
-            told = await group.clients[leader].ask("heartbeat", 4, group_id="g", generation_id=1, member_id=leader)
-            assert told.error_code == Code.none
+            beat = await group.clients[leader].ask("heartbeat", 4, group_id="g", generation_id=1, member_id=leader)
+            assert beat.error_code == Code.none
             row = await newest(ready, 2)
             assert (row["state"], row["generation"]) == ("unloaded", 2)
             assert (await shown(ready))["groups"][0]["generation"] == 1
@@ -490,8 +490,8 @@ def test_a_committed_offset_beyond_the_end_is_flagged() -> None:
         async with running(status=LOOPBACK, topics={"t": 2}) as ready:
             client = await Client.to(ready.listen)
             parts = [{"partition_index": 0, "committed_offset": 12_722}, {"partition_index": 1, "committed_offset": 0}]
-            told = await client.ask("offset_commit", 8, group_id="g", topics=[{"name": "t", "partitions": parts}])
-            assert {row.error_code for row in told.topics[0].partitions} == {Code.none}
+            answer = await client.ask("offset_commit", 8, group_id="g", topics=[{"name": "t", "partitions": parts}])
+            assert {row.error_code for row in answer.topics[0].partitions} == {Code.none}
             ready.node.topics.by_name["t"].logs[0].durable(100)
             (group,) = (await shown(ready))["groups"]
             rows = {

@@ -24,8 +24,8 @@ def test_topics_settings_and_long_logs_are_there_again(tmp_path: Path) -> None:
             records = batch(400_000).data
             for _ in range(4):
                 data = [{"name": "long", "partition_data": [{"index": 0, "records": records}]}]
-                told = await client.ask("produce", 9, acks=-1, timeout=5_000, topic_data=data)
-                assert told.responses[0].partition_responses[0].error_code == Code.none
+                answer = await client.ask("produce", 9, acks=-1, timeout=5_000, topic_data=data)
+                assert answer.responses[0].partition_responses[0].error_code == Code.none
             asked = [{"name": "t", "count": 3, "assignments": None}]
             grown = await client.ask("create_partitions", 3, topics=asked, timeout=5_000)
             assert grown.results[0].error_code == Code.none
@@ -45,7 +45,7 @@ def test_topics_settings_and_long_logs_are_there_again(tmp_path: Path) -> None:
 
 
 async def _seen(client: Client) -> dict[str, Any]:
-    told = await client.ask("metadata", 12, topics=[{"name": "t", "topic_id": None}])
+    metadata = await client.ask("metadata", 12, topics=[{"name": "t", "topic_id": None}])
     asked = [{"name": "long", "partitions": [{"partition_index": 0, "timestamp": -1}]}]
     ends = await client.ask("list_offsets", 5, topics=asked)
     beat = {"group_id": "g", "member_id": "m", "member_epoch": 0, "rebalance_timeout": 1_000}
@@ -54,7 +54,7 @@ async def _seen(client: Client) -> dict[str, Any]:
     row = {"resource_type": GROUP, "resource_name": "g", "configuration_keys": [HEARTBEAT]}
     described = await client.ask("describe_configs", 4, resources=[row])
     return {
-        "partitions": len(told.topics[0].partitions),
+        "partitions": len(metadata.topics[0].partitions),
         "end": ends.topics[0].partitions[0].offset,
         "heartbeat": round(beaten.heartbeat_interval.total_seconds() * 1_000),
         "described": described.results[0].configs[0].value,
@@ -69,8 +69,8 @@ def test_producers_of_deleted_records_are_known_after_a_restart(tmp_path: Path) 
         async with running(data=tmp_path, flush=False, topics={"t": 2}) as ready:
             client = await Client.to(ready.listen)
             for index, offset in ((0, 3), (1, 2)):
-                told = [await _produced(client, sequence, index) for sequence in (0, 1, 2)]
-                assert told == [(Code.none, at) for at in range(3)]
+                produced = [await _produced(client, sequence, index) for sequence in (0, 1, 2)]
+                assert produced == [(Code.none, at) for at in range(3)]
                 rows = [{"name": "t", "partitions": [{"partition_index": index, "offset": offset}]}]
                 deleted = await client.ask("delete_records", 2, topics=rows, timeout=1_000)
                 assert deleted.topics[0].partitions[0].low_watermark == offset
@@ -93,6 +93,6 @@ def test_producers_of_deleted_records_are_known_after_a_restart(tmp_path: Path) 
 async def _produced(client: Client, sequence: int, index: int) -> tuple[int, int]:
     """The error and the offset of a batch of an idempotent producer."""
     data = [{"name": "t", "partition_data": [{"index": index, "records": batch(1, 7, 0, sequence).data}]}]
-    told = await client.ask("produce", 9, acks=-1, timeout=1_000, topic_data=data)
-    row = told.responses[0].partition_responses[0]
+    answer = await client.ask("produce", 9, acks=-1, timeout=1_000, topic_data=data)
+    row = answer.responses[0].partition_responses[0]
     return row.error_code, row.base_offset

@@ -14,7 +14,7 @@ from fencepost_conformance.cli import main
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--listen", "nowhere"), "--listen"),
         (("--topic", "orders"), "is not NAME:PARTITIONS, such as orders:4"),
@@ -34,7 +34,7 @@ from fencepost_conformance.cli import main
 )
 def test_bad_options(
     words: tuple[str, ...],
-    told: str,
+    message: str,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -46,7 +46,7 @@ def test_bad_options(
         main(["serve", "--listen", "127.0.0.1:0", *[word.format(bad=bad) for word in words]])
     errors = capsys.readouterr().err
     assert ended.value.code == 2
-    assert told in errors
+    assert message in errors
     assert len(errors.splitlines()) == 1
 
 

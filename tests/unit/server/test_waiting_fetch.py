@@ -30,16 +30,16 @@ def ask(client: Client, *places: tuple[str, int], max_wait: int = LONG_MS, commi
 
 
 async def codes(client: Client) -> list[int]:
-    told = await client.answer("fetch", 11)
-    return [each.error_code for row in told.responses for each in row.partitions]
+    answer = await client.answer("fetch", 11)
+    return [each.error_code for row in answer.responses for each in row.partitions]
 
 
 async def write(client: Client, name: str, index: int, records: bytes, transactional_id: str | None = None) -> int:
-    told = await client.ask(
+    answer = await client.ask(
         "produce", 9, acks=-1, timeout=1_000, transactional_id=transactional_id,
         topic_data=[{"name": name, "partition_data": [{"index": index, "records": records}]}],
     )  # fmt: skip
-    return int(told.responses[0].partition_responses[0].error_code)
+    return int(answer.responses[0].partition_responses[0].error_code)
 
 
 def session(steps: Any) -> None:

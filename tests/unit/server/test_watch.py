@@ -55,18 +55,18 @@ class Watch:
 @asynccontextmanager
 async def watching(at: Listen, *groups: str, **more: Any) -> AsyncIterator[Watch]:
     """Watch a server; the watch has read the log so far when the block begins."""
-    until, told, lines = asyncio.Event(), asyncio.get_running_loop().create_future(), list[str]()
+    until, served, lines = asyncio.Event(), asyncio.get_running_loop().create_future(), list[str]()
     setup = Watching(at=Address(at.host, at.port), access=OPEN, groups=groups, status=LOOPBACK, interval_s=0.05, **more)
 
     def change(board: Board) -> None:
         while board.rebalances.new:
             lines.append(line_of(board.rebalances.new.popleft(), board.names))
 
-    task = asyncio.ensure_future(watch(setup, lambda *ready: told.set_result(ready), change, until))
-    await asyncio.wait({task, told}, return_when=asyncio.FIRST_COMPLETED)
+    task = asyncio.ensure_future(watch(setup, lambda *ready: served.set_result(ready), change, until))
+    await asyncio.wait({task, served}, return_when=asyncio.FIRST_COMPLETED)
     if task.done():
         task.result()
-    board, status = told.result()
+    board, status = served.result()
     found = Watch(board, status, lines)
     try:
         if more.get("log", True):
@@ -247,11 +247,11 @@ def test_without_the_log_nothing_is_read_from_it() -> None:
 @asynccontextmanager
 async def served_at(at: Listen) -> AsyncIterator[Ready]:
     """Start a server in memory at an address."""
-    until, told = asyncio.Event(), asyncio.get_running_loop().create_future()
+    until, ready = asyncio.Event(), asyncio.get_running_loop().create_future()
     setup = Setup(options=Options(listen=at, limits=Limits(drain_s=0.2)), topics={"t": 1})
-    task = asyncio.ensure_future(serve(setup, told.set_result, until))
+    task = asyncio.ensure_future(serve(setup, ready.set_result, until))
     try:
-        yield await told
+        yield await ready
     finally:
         until.set()
         await task
@@ -352,6 +352,6 @@ def test_command_ends_after_its_time_with_one_object(capsys: pytest.CaptureFixtu
 def test_bad_options_are_one_line(words: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["watch", *words])
-    told = capsys.readouterr()
-    assert (ended.value.code, told.out, told.err.count("\n")) == (2, "", 1)
-    assert told.err.startswith(line)
+    output = capsys.readouterr()
+    assert (ended.value.code, output.out, output.err.count("\n")) == (2, "", 1)
+    assert output.err.startswith(line)

@@ -61,8 +61,8 @@ def run(scene: Callable[[Store], Awaitable[None]], store: Store) -> None:
 
 def offset(partition: int, value: int | None, *, group: str = "g", producer: int | None = None) -> Record:
     key = OffsetCommitKey(group, "t", partition)
-    told = None if value is None else OffsetCommitValue(value, commit_timestamp=1_700_000_000_000, metadata="ö")
-    return Record(key, told, None if producer is None else Producer(producer, 3))
+    stored = None if value is None else OffsetCommitValue(value, commit_timestamp=1_700_000_000_000, metadata="ö")
+    return Record(key, stored, None if producer is None else Producer(producer, 3))
 
 
 def marker(producer: int, *, committed: bool) -> Record:
@@ -348,11 +348,11 @@ def test_a_number_that_does_not_fit_is_rejected_by_every_store(stores: Stores) -
 @pytest.mark.parametrize("number", [-1, 3, 2**31])
 def test_a_missing_partition_is_rejected_by_every_store(stores: Stores, number: int) -> None:
     async def scene(store: Store) -> None:
-        told = rf"partition must be from 0 to 2 \(got {number}\)"
+        message = rf"partition must be from 0 to 2 \(got {number}\)"
         for call in (store.lead, store.load, store.compact):
-            with pytest.raises(NotInStore, match=told):
+            with pytest.raises(NotInStore, match=message):
                 await call(number)
-        with pytest.raises(NotInStore, match=told):
+        with pytest.raises(NotInStore, match=message):
             await store.append(number, [offset(0, 1)], leader_epoch=1)
 
     run(scene, stores())

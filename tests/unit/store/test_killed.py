@@ -84,7 +84,7 @@ class Account:
     compacted: int = 0
     kills: int = 0
 
-    def tell(self, record: Callable[[str, object], None]) -> None:
+    def add_figures(self, record: Callable[[str, object], None]) -> None:
         """Write the figures into the report of the tests; a certificate has them."""
         record("kills", self.kills)
         record("acknowledged", self.acknowledged)
@@ -173,9 +173,9 @@ class Account:
             if group not in there or there[group].generation_id < generation:
                 raise Lost(f"{group} was in generation {generation}")
         consumers = consumer_views(state)
-        for group, told in self.members.items():
+        for group, members in self.members.items():
             names = {each.member_id for each in consumers[group].members} if group in consumers else set()
-            for name, is_there in told.items():
+            for name, is_there in members.items():
                 if is_there is not None and is_there != (name in names):
                     raise Lost(f"{name} of {group} is {'gone' if is_there else 'there again'}")
             self.members[group] = dict.fromkeys(names, True)
@@ -187,11 +187,11 @@ def _value(log: Sequence[Record], at: int | None) -> object:
 
 def _record(producer_id: int | None, epoch: int, control: int, key: str, value: str | None) -> Record:
     producer = None if producer_id is None else Producer(producer_id, epoch)
-    told = CODEC.loaded(
+    record = CODEC.loaded(
         bytes.fromhex(key), None if value is None else bytes.fromhex(value), producer, control=bool(control)
     )
-    assert told is not None
-    return told
+    assert record is not None
+    return record
 
 
 def outcome(log: Sequence[Record]) -> object:
@@ -242,16 +242,16 @@ class Nursery:
         hangs = threading.Timer(HANGS_S, kills)
         hangs.start()
         after, moment = random.choice([0, 20, 200, 400]) * random.random(), random.random() * 0.005
-        told: list[list[Any]] = []
+        read: list[list[Any]] = []
         killed = False
         for words in lines:
             if words[0] == "gone":
                 assert fault or words[1] == -signal.SIGKILL, words
                 break
-            told.append(words)
+            read.append(words)
             hangs.cancel()
-            due = (words[0] == "compacted" and words[1] > 0) or len(told) == MOST_LINES
-            if not killed and (due if compacts else len(told) == int(after) + 1):
+            due = (words[0] == "compacted" and words[1] > 0) or len(read) == MOST_LINES
+            if not killed and (due if compacts else len(read) == int(after) + 1):
                 time.sleep(moment)
                 kills()
                 killed = True
@@ -259,7 +259,7 @@ class Nursery:
                 hangs = threading.Timer(HANGS_S, kills)
                 hangs.start()
         hangs.cancel()
-        for words in told:
+        for words in read:
             account.hear(words)
 
     def _lines(self) -> Iterator[list[Any]]:
@@ -325,7 +325,7 @@ def test_nothing_acknowledged_is_gone_and_nothing_refused_is_there(
     kills(nursery, groups, range(100, 125), account)
     kills(nursery, groups, takewhile(lambda _: not happened(), range(125, 325)), account, compacts=True)
     assert happened(), account
-    account.tell(record_property)
+    account.add_figures(record_property)
 
 
 @pytest.mark.all
@@ -337,7 +337,7 @@ def test_a_thousand_kills(
     kills(nursery, groups, range(first, first + 100), account)
     assert account.acknowledged > 1_000
     assert account.refusals > 10
-    account.tell(record_property)
+    account.add_figures(record_property)
     print(account.acknowledged, "appends acknowledged,", account.refusals, "refused,", account.compacted, "compacted")
 
 

@@ -394,16 +394,16 @@ def test_a_store_is_checked_from_the_command_line(tmp_path: Path) -> None:
     play(path, more)
     status, shown, _ = command("check", path)
     verdicts = "1 store, 1 passed, 0 failed, 0 undecided, 0 broken"
-    told = f"store: passed ({verdicts}, 2 partitions, 6 records, 1 record set, 1 value)"
-    assert (status, " ".join(shown.split())) == (0, told)
+    result = f"store: passed ({verdicts}, 2 partitions, 6 records, 1 record set, 1 value)"
+    assert (status, " ".join(shown.split())) == (0, result)
     with sqlite3.connect(path) as file:
         file.execute("UPDATE kept_values SET text = 'other'")
         file.execute("DELETE FROM records WHERE place = 2")
     file.close()
     status, shown, _ = command("check", path, "--json")
-    told = json.loads(shown)
-    assert (status, told["passed"]) == (1, False)
-    assert told["faults"] == [
+    result = json.loads(shown)
+    assert (status, result["passed"]) == (1, False)
+    assert result["faults"] == [
         "partition 0 must have 6 records (found 4)",
         "kind 'name': wrong checksum, the text was changed",
     ]
@@ -435,10 +435,10 @@ def test_every_store_in_a_folder_is_checked(tmp_path: Path) -> None:
     assert damaged.startswith(f"{tmp_path / 'fencepost.db'}: intact")
     assert "replace it by an earlier, undamaged copy" in after
     assert f"{tmp_path / 'third.db'} is not a database" in complaint
-    told = json.loads(command("check", tmp_path, "--json")[1])
-    assert (told["counts"]["stores"], told["counts"]["passed"], told["counts"]["failed"]) == (3, 1, 1)
-    assert [bool(told["files"][str(tmp_path / name)]) for name in ("fencepost.db", "second.db")] == [False, True]
-    assert [each["what"] for each in told["broken"]] == [str(tmp_path / "third.db")]
+    result = json.loads(command("check", tmp_path, "--json")[1])
+    assert (result["counts"]["stores"], result["counts"]["passed"], result["counts"]["failed"]) == (3, 1, 1)
+    assert [bool(result["files"][str(tmp_path / name)]) for name in ("fencepost.db", "second.db")] == [False, True]
+    assert [each["what"] for each in result["broken"]] == [str(tmp_path / "third.db")]
 
 
 def test_a_folder_without_a_store_is_one_line(tmp_path: Path) -> None:

@@ -54,8 +54,8 @@ UNFIT: Final = Record(OffsetCommitKey("g", "t", 1 << 31), OffsetCommitValue(1, c
 
 
 def _plain(key: int, value: int | None, producer: int | None = None) -> Record:
-    told = None if value is None else OffsetCommitValue(value, commit_timestamp=1, metadata="ö" * (value % 3))
-    return Record(OffsetCommitKey("g", "t", key), told, None if producer is None else Producer(producer, 0))
+    stored = None if value is None else OffsetCommitValue(value, commit_timestamp=1, metadata="ö" * (value % 3))
+    return Record(OffsetCommitKey("g", "t", key), stored, None if producer is None else Producer(producer, 0))
 
 
 RECORDS: Final = st.one_of(
@@ -200,17 +200,17 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _append(self, asked: list[tuple[int, list[Record], int, bool]], *, faulty: bool) -> None:
         async def ask() -> list[BaseException | None]:
-            told = [
+            outcomes = [
                 self.store.append(
                     partition, [*records, UNFIT] if unfit else records, leader_epoch=self.model.epochs[partition] + off
                 )
                 for partition, records, off, unfit in asked
             ]
-            return await asyncio.gather(*told, return_exceptions=True)
+            return await asyncio.gather(*outcomes, return_exceptions=True)
 
-        told = self._do(ask())
+        outcomes = self._do(ask())
         failed: set[int] = set()
-        for (partition, records, off, unfit), failure in zip(asked, told, strict=True):
+        for (partition, records, off, unfit), failure in zip(asked, outcomes, strict=True):
             if failure is None:
                 assert not off
                 assert not unfit

@@ -48,8 +48,8 @@ Open = Callable[[Sequence[tuple[Any, ...]]], Store]
 
 
 def offset(partition: int, value: int, producer: Producer | None = None) -> Record:
-    told = OffsetCommitValue(value, commit_timestamp=value, metadata="x" * (value % 3))
-    return Record(OffsetCommitKey("g", "t", partition), told, producer)
+    stored = OffsetCommitValue(value, commit_timestamp=value, metadata="x" * (value % 3))
+    return Record(OffsetCommitKey("g", "t", partition), stored, producer)
 
 
 ONE = Producer(7, 2)

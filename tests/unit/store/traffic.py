@@ -45,12 +45,12 @@ SETTINGS = Settings(
 FULL, ROOM = 1, 1_000_000  #: pages; no fewer than the file has
 
 
-def tell(*words: Any) -> None:
+def report(*words: Any) -> None:
     """Write a line; it is completely in the pipe when this returns."""
     os.write(1, json.dumps(words).encode() + b"\n")
 
 
-class ToldStore(SQLiteStore):
+class ReportingStore(SQLiteStore):
     """A store that prints each request before it handles it, and the result afterwards."""
 
     def __init__(self, path: Path) -> None:
@@ -59,24 +59,24 @@ class ToldStore(SQLiteStore):
         self._flying: dict[int, asyncio.Future[None]] = {}
 
     def append(self, partition: int, records: Sequence[Record], *, leader_epoch: int) -> asyncio.Future[None]:
-        self._tell_landed()
+        self._report_landed()
         number = next(self._numbers)
-        tell("append", number, partition, [text for run in encoded(records) for text in _texts(run)])
+        report("append", number, partition, [text for run in encoded(records) for text in _texts(run)])
         done = super().append(partition, records, leader_epoch=leader_epoch)
         self._flying[number] = done
-        done.add_done_callback(lambda _: self._tell_landed())
+        done.add_done_callback(lambda _: self._report_landed())
         return done
 
-    def _tell_landed(self) -> None:
+    def _report_landed(self) -> None:
         """The result is printed before the next append, which may be requested before any caller is notified."""
         for number, done in list(self._flying.items()):
             if done.done():
                 del self._flying[number]
-                tell("landed", number, done.exception() is None)
+                report("landed", number, done.exception() is None)
 
     async def compact(self, partition: int) -> int:
         gone = await super().compact(partition)
-        tell("compacted", gone)
+        report("compacted", gone)
         return gone
 
     async def disk(self, pages: int) -> None:
@@ -109,7 +109,7 @@ class Traffic:
             place, topics = self.rows("t")
             wrong = self.random.random() < 0.2
             member = {"member_id": "nobody", "generation_id_or_member_epoch": 7} if wrong else {}
-            tell("commit", group, *place)
+            report("commit", group, *place)
             body = o.OffsetCommitRequest(group, topics=topics, **member)  # type: ignore[arg-type]
             answer = await self.groups.commit_offsets(body)
             self.answered(group, place, answer)
@@ -117,7 +117,7 @@ class Traffic:
 
     def answered(self, group: str, place: tuple[int, int], answer: Any) -> bool:
         code = answer.topics[0].partitions[0].error_code
-        tell("committed" if code is ErrorCode.NONE else "refused", group, *place)
+        report("committed" if code is ErrorCode.NONE else "refused", group, *place)
         return code is ErrorCode.NONE
 
     async def producer(self, group: str, producer_id: int) -> None:
@@ -130,23 +130,23 @@ class Traffic:
             body = o.TxnOffsetCommitRequest(
                 group, transactional_id="tx", producer_id=producer_id, producer_epoch=0, topics=topics
             )
-            tell("pending", group, *place)
+            report("pending", group, *place)
             answer = await self.groups.request(body, version=5)
             assert isinstance(answer, o.TxnOffsetCommitResponse)
             done = answer.topics[0].partitions[0].error_code is ErrorCode.NONE
             commits = done and self.random.random() < 0.6
             if commits:
-                tell("commit", group + "/x", *place)
+                report("commit", group + "/x", *place)
             ended = await self.ends(group, producer_id, commits=commits)
             if commits and ended:
-                tell("committed", group + "/x", *place)
+                report("committed", group + "/x", *place)
             elif ended:
-                tell("refused", group + "/x", *place)
+                report("refused", group + "/x", *place)
             while not ended:  # it must end before the next one begins
                 await asyncio.sleep(0.001)
                 ended = await self.ends(group, producer_id, commits=commits)
                 if ended:
-                    tell("committed" if commits else "refused", group + "/x", *place)
+                    report("committed" if commits else "refused", group + "/x", *place)
             await asyncio.sleep(0)
 
     async def ends(self, group: str, producer_id: int, *, commits: bool) -> bool:
@@ -184,7 +184,7 @@ class Traffic:
             )
             synced = await self.groups.sync(asks_share)
             if synced.error_code is ErrorCode.NONE:
-                tell("generation", group, joined.generation_id)
+                report("generation", group, joined.generation_id)
             if self.random.random() < 0.7:
                 await self.groups.leave(m.LeaveGroupRequest(group, (m.LeaveGroupMember(joined.member_id),)))
 
@@ -202,21 +202,21 @@ class Traffic:
             )
             answer = await self.groups.consumer_heartbeat(joins)
             if answer.error_code is ErrorCode.NONE:
-                tell("member", group, name, True)
+                report("member", group, name, True)
                 await asyncio.sleep(self.random.random() * 0.01)
                 leaves = c.ConsumerGroupHeartbeatRequest(group, member_id=name, member_epoch=-1)
-                tell("leaves", group, name)
+                report("leaves", group, name)
                 left = await self.groups.consumer_heartbeat(leaves)
                 if left.error_code is ErrorCode.NONE:
-                    tell("member", group, name, False)
+                    report("member", group, name, False)
             await asyncio.sleep(0)
 
 
 async def serve(path: Path, seed: int) -> None:
     """Run until the process is killed."""
     random = Random(seed)
-    store = ToldStore(path)
-    tell("starts")
+    store = ReportingStore(path)
+    report("starts")
     async with store, GroupBroker(store, SETTINGS, topics=TOPICS) as groups:
         traffic = Traffic(groups, random, seed * 1_000_000)
         clients = [traffic.committer(f"commits {number}") for number in range(3)]
@@ -224,7 +224,7 @@ async def serve(path: Path, seed: int) -> None:
         clients += [traffic.classic(f"classic {number % 2}") for number in range(3)]
         clients += [traffic.consumer(f"consumer {number}") for number in range(2)]
         running = [asyncio.ensure_future(client) for client in clients]
-        tell("serving")
+        report("serving")
         while True:
             await asyncio.wait(running, timeout=0.008, return_when=asyncio.FIRST_EXCEPTION)
             for each in running:
@@ -315,14 +315,14 @@ def main() -> None:
         asked = json.loads(line)
         child = os.fork()
         if not child:
-            tell("child", os.getpid())
+            report("child", os.getpid())
             if asked["fault"]:
                 FAULTS[asked["fault"]]()
             asyncio.run(serve(Path(asked["path"]), asked["seed"]))
             os._exit(1)
         _, status = os.waitpid(child, 0)
         os.write(1, b"\n")
-        tell("gone", os.waitstatus_to_exitcode(status))
+        report("gone", os.waitstatus_to_exitcode(status))
 
 
 if __name__ == "__main__":

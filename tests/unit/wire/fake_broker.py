@@ -38,7 +38,7 @@ class FakeBroker:
 
     - ``cluster``: the brokers of its metadata by node id, of which it is number 0 itself; it looks up coordinators at
       the last one.
-    - ``untold``: settings (Kafka's names) that it does not report.
+    - ``unreported``: settings (Kafka's names) that it does not report.
     - ``mute``: APIs that it never answers.
     - ``port``: set once it is entered.
     - ``raw``: called first, with the bytes of a frame, and returns those of the answer. A frame that ``raw`` does not
@@ -50,12 +50,12 @@ class FakeBroker:
     def __init__(
         self,
         initial_delay_ms: int = 777,
-        untold: Container[str] = (),
+        unreported: Container[str] = (),
         mute: Container[str] = (),
     ) -> None:
         self.cluster: dict[int, FakeBroker] = {0: self}
         config = broker_rows(Settings(group_initial_rebalance_delay_ms=initial_delay_ms))
-        self.config = {name: value for name, value in config if name not in untold}
+        self.config = {name: value for name, value in config if name not in unreported}
         self.mute = mute
         self.raw: Callable[[bytes], bytes | None] = lambda _: None
         self.beat_error = ErrorCode.none

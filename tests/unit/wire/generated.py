@@ -76,7 +76,7 @@ def _lines(made: Generated) -> Iterator[WireLine]:
     loaded = False
     if _touch(_groups(made.events)):
         return
-    for event, told in zip(made.events, made.observations, strict=False):
+    for event, seen in zip(made.events, made.observations, strict=False):
         if isinstance(event, ev.Load) and not loaded and not event.records:
             loaded = True
         elif isinstance(event, ev.TopicsChanged):
@@ -85,7 +85,7 @@ def _lines(made: Generated) -> Iterator[WireLine]:
             topics = image
         elif _ends(event, armed, shown) if loaded else isinstance(event, ev.Load):
             return
-        for key, deadline in told.timers.items():
+        for key, deadline in seen.timers.items():
             if deadline is None:
                 armed.pop(key, None)
             else:
@@ -94,7 +94,7 @@ def _lines(made: Generated) -> Iterator[WireLine]:
             key, *_ = GROUP_APIS[API_OF_TYPE[type(event.body)]]
             asked[event.id] = key, event.version
             yield _line(SentLine, event.at_ms, event.id, key, event.version, event.body, client_id=event.client_id)
-        for reply in told.replies:
+        for reply in seen.replies:
             shown.update(member_ids([reply.body]))
             if reply.request_id in asked:
                 yield _line(ReceivedLine, event.at_ms, reply.request_id, *asked.pop(reply.request_id), reply.body)

@@ -63,9 +63,9 @@ def test_host_names_are_verified_by_default(value: str, tmp_path: Path) -> None:
     ],
 )
 def test_unknown_and_missing_properties_are_reported(lines: tuple[str, ...], why: str, tmp_path: Path) -> None:
-    with pytest.raises(CannotRun, match=r"--client-config .*client.properties: ") as told:
+    with pytest.raises(CannotRun, match=r"--client-config .*client.properties: ") as failure:
         said(tmp_path, *lines)
-    assert why in str(told.value)
+    assert why in str(failure.value)
 
 
 def test_an_unreadable_file_of_properties_is_reported(tmp_path: Path) -> None:

@@ -68,16 +68,16 @@ def _answered(assignment: response.Assignment | None) -> ConsumerGroupHeartbeatR
         assignment=assignment,
     )
     back = read_response("consumer_group_heartbeat", 1, write_response(1, entity))
-    told = to_response("consumer_group_heartbeat", back)
-    assert isinstance(told, ConsumerGroupHeartbeatResponse)
-    return told
+    body = to_response("consumer_group_heartbeat", back)
+    assert isinstance(body, ConsumerGroupHeartbeatResponse)
+    return body
 
 
 def test_an_answer() -> None:
     rows = (response.TopicPartitions(topic_id=TOPIC, partitions=(i32(0),)),)
     given = (TopicPartitions(TOPIC.bytes, (0,)),)
-    told = _answered(response.Assignment(topic_partitions=rows))
-    assert told == ConsumerGroupHeartbeatResponse(
+    answer = _answered(response.Assignment(topic_partitions=rows))
+    assert answer == ConsumerGroupHeartbeatResponse(
         ErrorCode.NONE, member_id="m", member_epoch=4, heartbeat_interval_ms=500, assignment=given
     )
 

@@ -67,7 +67,7 @@ def test_while_a_revocation_may_be_pending_nothing_is_certain() -> None:
     wire = shared()
     giving = wire.ask(3_600, "a", 2, topic_partitions=parts(0, 1))
     wire.beat(3_700, "b", 3, 3, parts(2, 3))
-    wire.tell(3_800, giving, 3)
+    wire.respond(3_800, giving, 3)
     assert wire.accepted()
 
 
@@ -222,10 +222,10 @@ def test_an_id_that_the_coordinator_made_is_known() -> None:
         subscribed_topic_names=("t",),
         topic_partitions=(),
     )
-    told = ConsumerGroupHeartbeatResponse(
+    answer = ConsumerGroupHeartbeatResponse(
         E.NONE, member_id="made", member_epoch=2, heartbeat_interval_ms=500, assignment=parts(0, 1, 2, 3)
     )
-    wire.exchange(1_000, ord("e"), 68, 0, joins, told)
+    wire.exchange(1_000, ord("e"), 68, 0, joins, answer)
     wire.beat(1_500, "made", 2, 2)
     assert wire.accepted()
     wire.beat(2_000, "made", 2, 0, error=E.UNKNOWN_MEMBER_ID)
@@ -252,7 +252,7 @@ def test_a_group_may_be_deleted_while_a_client_waits_for_an_answer() -> None:
     leaves = wire.ask(2_000, "a", -1)
     gone = DeleteGroupsResponse((DeletedGroup("g", E.NONE),))
     wire.exchange(2_001, 1, 42, 2, DeleteGroupsRequest(("g",)), gone)
-    wire.tell(2_010, leaves, -1)
+    wire.respond(2_010, leaves, -1)
     assert wire.accepted()
 
 
@@ -349,7 +349,7 @@ def test_a_group_may_be_deleted_between_a_leave_and_a_join() -> None:
     wire.beat(2_010, "a", -1, -1)
     comes = wire.ask(2_020, "b", 0)
     wire.answer(2_030, 1, 42, 2, asked, DeleteGroupsResponse((DeletedGroup("g", E.NONE),)))
-    wire.tell(2_040, comes, 1, ())
+    wire.respond(2_040, comes, 1, ())
     wire.beat(2_500, "b", 1, 2, parts(0, 1, 2, 3))
     assert wire.accepted()
 
@@ -371,8 +371,8 @@ def test_a_member_that_left_may_have_come_back_at_the_same_time() -> None:
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
     leaves = wire.ask(2_000, "a", -1)
     comes = wire.ask(2_001, "a", 0)
-    wire.tell(2_010, comes, 2, parts(0, 1, 2, 3))
-    wire.tell(2_011, leaves, -1)
+    wire.respond(2_010, comes, 2, parts(0, 1, 2, 3))
+    wire.respond(2_011, leaves, -1)
     wire.beat(2_500, "a", 2, 2)
     assert wire.accepted()
 
@@ -391,8 +391,8 @@ def test_a_heartbeat_may_be_overtaken_by_the_join_of_its_member() -> None:
     wire.beat(500, "c", 0, 2, parts(0, 1, 2, 3))
     forged = wire.ask(1_000, "a", 7)
     comes = wire.ask(1_001, "a", 0)
-    wire.tell(1_010, forged, 0, error=E.FENCED_MEMBER_EPOCH)
-    wire.tell(1_011, comes, 2, ())
+    wire.respond(1_010, forged, 0, error=E.FENCED_MEMBER_EPOCH)
+    wire.respond(1_011, comes, 2, ())
     assert wire.accepted()
     wire.beat(1_500, "b", 7, 0, error=E.FENCED_MEMBER_EPOCH)
     assert "M-FENCE-01" in wire.refusal().rules
@@ -404,8 +404,8 @@ def test_answers_of_requests_that_overlap_come_in_any_order() -> None:
     wire.beat(0, "a", 0, 2, parts(0, 1, 2, 3))
     wire.beat(100, "b", 0, 3, ())
     first, second = wire.ask(1_500, "a", 2), wire.ask(1_505, "a", 2)
-    wire.tell(1_510, second, 3, parts(0, 1, 2, 3))
-    wire.tell(1_520, first, 2)  # was handled before the other
+    wire.respond(1_510, second, 3, parts(0, 1, 2, 3))
+    wire.respond(1_520, first, 2)  # was handled before the other
     wire.beat(1_600, "a", 3, 3, parts(0, 1))
     wire.beat(1_700, "c", 0, 4, ())
     wire.beat(3_000, "c", 4, 4)
@@ -419,8 +419,8 @@ def test_a_join_may_meet_another_join_of_its_member(*, overlap: bool) -> None:
     wire = Wire(profile=KAFKA_4_0)
     refused = wire.ask(100, "a", 0)
     if overlap:
-        wire.tell(105, wire.ask(101, "a", 0), 1, parts(0, 1, 2, 3))
-    wire.tell(110, refused, 0, error=E.FENCED_MEMBER_EPOCH)
+        wire.respond(105, wire.ask(101, "a", 0), 1, parts(0, 1, 2, 3))
+    wire.respond(110, refused, 0, error=E.FENCED_MEMBER_EPOCH)
     assert wire.verdict().outcome == ("accepted" if overlap else "refused")
 
 
@@ -429,7 +429,7 @@ def test_a_join_without_an_instance_id_takes_none_away() -> None:
     wire = Wire(profile=KAFKA_4_4)
     first = wire.ask(0, "b", 0)
     second = wire.ask(1, "b", 0, instance_id="i")
-    wire.tell(200, second, 2, parts(0, 1, 2, 3))
-    wire.tell(201, first, 2, parts(0, 1, 2, 3))
+    wire.respond(200, second, 2, parts(0, 1, 2, 3))
+    wire.respond(201, first, 2, parts(0, 1, 2, 3))
     wire.beat(2_000, "b", 0, 0, error=E.UNRELEASED_INSTANCE_ID, instance_id="i")
     assert wire.accepted()

@@ -38,7 +38,7 @@ class Wire:
     count: int = 0
     connection: int = 1
 
-    def ask(self, at: int, key: int, version: int, ask: dict[str, Any], told: dict[str, Any]) -> Wire:
+    def ask(self, at: int, key: int, version: int, ask: dict[str, Any], answer: dict[str, Any]) -> Wire:
         self.count += 1
         about: dict[str, Any] = {
             "connection": self.connection,
@@ -46,7 +46,7 @@ class Wire:
             "api_key": key,
             "api_version": version,
         }
-        self.lines += [SentLine(at_ms=at, body=ask, **about), ReceivedLine(at_ms=at + 5, body=told, **about)]
+        self.lines += [SentLine(at_ms=at, body=ask, **about), ReceivedLine(at_ms=at + 5, body=answer, **about)]
         return self
 
     def beats(self, at: int, code: int) -> Wire:
@@ -170,7 +170,7 @@ def test_a_broker_that_only_answers_not_coordinator_is_undecided() -> None:
     assert "each answer says that the broker is not the coordinator" in verdict.reason
 
 
-@pytest.mark.parametrize(("key", "version", "ask", "told"), [
+@pytest.mark.parametrize(("key", "version", "ask", "answer"), [
     (12, 4, HEARTBEAT, {"error_code": 16}),
     (68, 1, BEAT, {"error_code": 16, "error_message": None, "member_id": None, "member_epoch": 0,
                    "heartbeat_interval_ms": 0, "assignment": None}),
@@ -178,8 +178,8 @@ def test_a_broker_that_only_answers_not_coordinator_is_undecided() -> None:
                    "skip_assignment": False, "member_id": "x", "members": []}),
     (42, 2, {"groups_names": ["g"]}, {"results": [{"group_id": "g", "error_code": 16}]}),
 ])  # fmt: skip
-def test_a_broker_that_was_asked_before_the_trace_is_refused(key: int, version: int, ask: Any, told: Any) -> None:
-    wire = Wire().ask(100, key, version, ask, told)
+def test_a_broker_that_was_asked_before_the_trace_is_refused(key: int, version: int, ask: Any, answer: Any) -> None:
+    wire = Wire().ask(100, key, version, ask, answer)
     assert wire.verdict().outcome == "undecided"
     refused = wire.verdict(**{NODES: "1", COORDINATED: "g h"})
     assert refused.outcome == "refused"

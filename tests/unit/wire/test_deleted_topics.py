@@ -22,8 +22,8 @@ def deleting(at: int, *, answered: bool = True, code: int = 0, by_id: bool = Fal
     """Delete topic t, by name (v1) or by id (v6)."""
     about: dict[str, Any] = {"connection": 2, "correlation_id": 1, "api_key": 20, "api_version": 6 if by_id else 1}
     asked = {"topics": [{"name": None, "topic_id": str(TOPIC)}]} if by_id else {"topic_names": ["t"]}
-    told = {"name": None if by_id else "t", "error_code": code, **({"topic_id": str(TOPIC)} if by_id else {})}
-    lines = [SentLine(at_ms=at, body=asked, **about), ReceivedLine(at_ms=at, body={"responses": [told]}, **about)]
+    row = {"name": None if by_id else "t", "error_code": code, **({"topic_id": str(TOPIC)} if by_id else {})}
+    lines = [SentLine(at_ms=at, body=asked, **about), ReceivedLine(at_ms=at, body={"responses": [row]}, **about)]
     return lines if answered else lines[:1]
 
 

@@ -77,20 +77,20 @@ def test_a_recorder_asks_for_every_one(tmp_path: Path) -> None:
         USUAL, fitting(USUAL, given([f"{BROKER_NAMES[each]}={another(each)}" for each in BROKER_NAMES]), ALL)
     )
 
-    async def run(path: Path, untold: tuple[str, ...]) -> None:
-        async with FakeBroker(untold=untold) as broker:
-            broker.config = {name: text for name, text in broker_rows(wanted) if name not in untold}
+    async def run(path: Path, unreported: tuple[str, ...]) -> None:
+        async with FakeBroker(unreported=unreported) as broker:
+            broker.config = {name: text for name, text in broker_rows(wanted) if name not in unreported}
             async with recording(broker, path) as (connect, _):
                 await (await connect()).beat()
 
-    asyncio.run(run(tmp_path / "told.jsonl", ()))
-    told, trace = header(tmp_path / "told.jsonl")
+    asyncio.run(run(tmp_path / "reported.jsonl", ()))
+    first_line, trace = header(tmp_path / "reported.jsonl")
     assert trace.settings == wanted
-    assert told["assumed"] == []
-    asyncio.run(run(tmp_path / "untold.jsonl", tuple(BROKER_NAMES.values())))
-    told, trace = header(tmp_path / "untold.jsonl")
+    assert first_line["assumed"] == []
+    asyncio.run(run(tmp_path / "unreported.jsonl", tuple(BROKER_NAMES.values())))
+    first_line, trace = header(tmp_path / "unreported.jsonl")
     assert trace.settings == USUAL
-    assert told["assumed"] == list(BROKER_NAMES)
+    assert first_line["assumed"] == list(BROKER_NAMES)
 
 
 def test_every_one_can_be_assumed_and_given() -> None:

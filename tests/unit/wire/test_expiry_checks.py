@@ -86,9 +86,9 @@ def test_a_group_in_an_open_transaction_stays() -> None:
     wire.delete(40, E.GROUP_ID_NOT_FOUND)
     assert verdict(wire).outcome == "accepted"  # the transaction may have begun long before, and be aborted now
     begun: dict[str, Any] = {"transactional_id": "p", "transaction_timeout_ms": 60_000}
-    told: dict[str, Any] = {"error_code": 0, "producer_id": 1, "producer_epoch": 0}
+    answer: dict[str, Any] = {"error_code": 0, "producer_id": 1, "producer_epoch": 0}
     about: dict[str, Any] = {"connection": 7, "correlation_id": 99, "api_key": 22, "api_version": 4}
-    wire.lines[3:3] = [SentLine(at_ms=0, body=begun, **about), ReceivedLine(at_ms=0, body=told, **about)]
+    wire.lines[3:3] = [SentLine(at_ms=0, body=begun, **about), ReceivedLine(at_ms=0, body=answer, **about)]
     (refusal,) = verdict(wire).refusals
     assert refusal.allowed == ("NONE",)
 

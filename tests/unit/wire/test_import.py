@@ -15,7 +15,7 @@ from fencepost_conformance.traces.files import WireTrace, read_traces
 
 from .captures import Wire, pcap, pcapng
 from .fake_broker import FakeBroker
-from .test_record import recording, told_ports
+from .test_record import listener_ports, recording
 
 pytest.importorskip("dpkt", reason="needs dpkt: pip install -e '.[pcap]'")
 
@@ -44,7 +44,7 @@ def exchange(tmp_path_factory: pytest.TempPathFactory) -> tuple[Exchange, WireTr
         async with FakeBroker() as broker, recording(broker, path) as (connect, _):
             asked = broker.connections  # by the recorder itself
             one, two = await connect(), await connect()
-            await told_ports(one)
+            await listener_ports(one)
             await one.ask("find_coordinator", 6, coordinator_keys=("g",))
             for peer in (one, two, one, two, two):
                 await peer.beat()
@@ -206,9 +206,9 @@ UDP = stream(b"")[0].replace(b"\x40\x06\x00\x00", b"\x40\x11\x00\x00")
 def test_a_file_without_kafka_gets_one_line(tmp_path: Path, data: bytes, reason: str) -> None:
     capture, path = tmp_path / "capture", tmp_path / "imported.jsonl"
     capture.write_bytes(data)
-    with pytest.raises(CannotRun) as told:
+    with pytest.raises(CannotRun) as failure:
         import_packets(capture, path, complain=lambda _: None)
-    assert str(told.value).replace(str(capture), "FILE") == reason
+    assert str(failure.value).replace(str(capture), "FILE") == reason
     assert not path.exists()
 
 

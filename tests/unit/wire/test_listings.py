@@ -39,8 +39,8 @@ def lists(wire: Wire, at: int, asked: dict[str, Any], *rows: dict[str, Any], by:
 
 
 def verdict(wire: Wire, *, sees_all: bool = False) -> Verdict:
-    told = ((LISTS, ALL), ("coordinated", "g")) if sees_all else ()
-    return check_trace(WireTrace(wire.settings, KAFKA_4_4, tuple(wire.lines), provenance=told))
+    provenance = ((LISTS, ALL), ("coordinated", "g")) if sees_all else ()
+    return check_trace(WireTrace(wire.settings, KAFKA_4_4, tuple(wire.lines), provenance=provenance))
 
 
 def field(wire: Wire, *, sees_all: bool = False) -> str:
@@ -144,8 +144,8 @@ def test_a_consumer_group_with_a_member_is_listed(asked: Any, rows: list[Any], w
 
 
 def deletes(wire: Wire, at: int) -> None:
-    told = DeleteGroupsResponse((DeletedGroup("g", E.NONE),))
-    wire.exchange(at, 8, 42, 2, DeleteGroupsRequest(("g",)), told)
+    answer = DeleteGroupsResponse((DeletedGroup("g", E.NONE),))
+    wire.exchange(at, 8, 42, 2, DeleteGroupsRequest(("g",)), answer)
 
 
 @pytest.mark.parametrize(("rows", "wrong"), [([], ""), ([KIP_848], "groups")])
@@ -166,7 +166,7 @@ def test_a_deleted_group_may_come_again_at_the_same_time() -> None:
     deletes(wire, 40)
     lists(wire, 50, {}, KIP_848)
     assert field(wire) == ""
-    wire.tell(60, join, 2, parts(0, 1, 2, 3))
+    wire.respond(60, join, 2, parts(0, 1, 2, 3))
     wire.beat(70, "b", -1, -1)
     deletes(wire, 80)
     wire.ask(90, "c", 0)
@@ -189,5 +189,7 @@ def test_one_broker_of_several_need_not_list_the_group() -> None:
     wire = Classic()
     wire.alone()
     lists(wire, 50, {})
-    told = (("nodes", "2"), (LISTS, ALL))
-    assert check_trace(WireTrace(wire.settings, KAFKA_4_4, tuple(wire.lines), provenance=told)).outcome == "accepted"
+    provenance = (("nodes", "2"), (LISTS, ALL))
+    assert (
+        check_trace(WireTrace(wire.settings, KAFKA_4_4, tuple(wire.lines), provenance=provenance)).outcome == "accepted"
+    )

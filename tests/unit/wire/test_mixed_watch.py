@@ -37,7 +37,7 @@ def mixed(profile: Profile = KAFKA_4_4, at: int = 2_000, instance: str | None = 
     """Member a, of KIP-848, owns all partitions, and c has joined by the classic protocol, at epoch 3."""
     wire = Wire(profile=profile)
     wire.beat(at - 1_000, "a", 0, 2, parts(0, 1, 2, 3))
-    joins(wire, at, "c", told(3, "c"), instance=instance)
+    joins(wire, at, "c", join_answer(3, "c"), instance=instance)
     return wire
 
 
@@ -59,7 +59,7 @@ def described(name: str, epoch: int, *numbers: int) -> DescribedConsumerMember:
     )
 
 
-def told(generation: int, member: str = "", error: E = E.NONE) -> m.JoinGroupResponse:
+def join_answer(generation: int, member: str = "", error: E = E.NONE) -> m.JoinGroupResponse:
     if error is not E.NONE:
         return m.JoinGroupResponse(error, member_id=member)
     return m.JoinGroupResponse(
@@ -130,7 +130,7 @@ def test_a_member_at_an_older_epoch_may_be_rejected_under_intended(
 ) -> None:
     """Kafka accepts the claim without a check (X-JOIN-06, X-JOIN-12)."""
     wire = mixed(profile)
-    joins(wire, 2_500, "c", told(-1, error=E.UNKNOWN_MEMBER_ID), generation, owned)
+    joins(wire, 2_500, "c", join_answer(-1, error=E.UNKNOWN_MEMBER_ID), generation, owned)
     if refused:
         assert wire.accepted()
     else:
@@ -139,7 +139,7 @@ def test_a_member_at_an_older_epoch_may_be_rejected_under_intended(
 
 def test_a_member_that_never_existed_is_rejected() -> None:
     wire = mixed(INTENDED)
-    joins(wire, 2_500, "d", told(3, "d"), generation=3)
+    joins(wire, 2_500, "d", join_answer(3, "d"), generation=3)
     assert wire.refusal().rules == ("X-JOIN-12",)
 
 
@@ -159,7 +159,7 @@ def test_a_classic_heartbeat_of_a_kip_848_member_shows_nothing_about_it() -> Non
     wire.beat(2_300, "b", 0, 3, (), instance_id="i")
     taking = wire.ask(2_400, "d", 0, instance_id="i")
     beats(wire, 2_500, "b", 3, E.UNKNOWN_MEMBER_ID)
-    wire.tell(2_550, taking, 0, error=E.UNRELEASED_INSTANCE_ID)
+    wire.respond(2_550, taking, 0, error=E.UNRELEASED_INSTANCE_ID)
     wire.beat(2_600, "e", 0, 0, error=E.UNRELEASED_INSTANCE_ID, instance_id="i")
     assert wire.accepted()
 
@@ -169,7 +169,7 @@ def test_a_member_that_waited_in_a_converted_group_is_in_it() -> None:
     wire = Wire(profile=KAFKA_4_4)
     parked = wire.parks(1_000, "i")
     wire.beat(1_100, "a", 0, 2, parts(0, 1, 2, 3))
-    wire.answer(1_200, 5, 11, 9, parked, told(-1, "made", E.REBALANCE_IN_PROGRESS))
+    wire.answer(1_200, 5, 11, 9, parked, join_answer(-1, "made", E.REBALANCE_IN_PROGRESS))
     wire.beat(1_300, "b", 7, 0, error=E.FENCED_INSTANCE_ID, instance_id="i")
     beats(wire, 1_400, "made", 0, E.REBALANCE_IN_PROGRESS)
     assert wire.accepted()
@@ -192,7 +192,7 @@ def test_of_two_that_take_one_instance_at_the_same_time_either_may_be_the_last()
 def test_a_member_that_was_refused_an_instance_keeps_its_place() -> None:
     wire = mixed()
     wire.beat(2_300, "d", 0, 0, error=E.INVALID_REQUEST, instance_id="i", topic_partitions=None)
-    joins(wire, 2_400, "d", told(3, "d"))
+    joins(wire, 2_400, "d", join_answer(3, "d"))
     wire.beat(2_500, "b", 0, 3, (), instance_id="i")
     beats(wire, 2_600, "d", 3, E.NONE)
     wire.beat(2_700, "e", 0, 0, error=E.UNRELEASED_INSTANCE_ID, instance_id="i")
@@ -205,7 +205,7 @@ def test_a_member_that_waited_with_an_instance_may_have_taken_a_place() -> None:
     wire = Wire(profile=KAFKA_4_4)
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3), instance_id="i")
     waits = wire.parks(1_500, "i")
-    wire.answer(1_600, 5, 11, 9, waits, told(-1, "made", E.REBALANCE_IN_PROGRESS))
+    wire.answer(1_600, 5, 11, 9, waits, join_answer(-1, "made", E.REBALANCE_IN_PROGRESS))
     wire.beat(1_700, "a", 2, 0, error=E.UNKNOWN_MEMBER_ID)
     assert wire.accepted()
 
@@ -215,7 +215,7 @@ def test_the_partitions_of_a_member_that_changes_its_protocol_are_unknown() -> N
     wire = mixed()
     wire.beat(2_100, "a", 2, 2, parts(0, 1))
     wire.beat(2_200, "a", 2, 3, topic_partitions=parts(0, 1))
-    joins(wire, 2_300, "c", told(3, "c"))
+    joins(wire, 2_300, "c", join_answer(3, "c"))
     wire.beat(2_400, "c", 3, 3)
     shown = [described(name, 3, *numbers) for name, numbers in HAVE]
     group = DescribedConsumerGroup(E.NONE, group_id="g", group_state="Stable", group_epoch=3, assignment_epoch=3)
@@ -239,9 +239,9 @@ def test_a_timer_from_before_a_downgrade_may_end_a_member_after_an_upgrade(again
     """Member c must sync by 7,000 ms in the first group, and has joined the classic group since (X-DOWN-33)."""
     wire = mixed()
     wire.beat(2_500, "a", -1, -1)
-    joins(wire, 3_000, "c", replace(told(4, "c"), leader="c"))
+    joins(wire, 3_000, "c", replace(join_answer(4, "c"), leader="c"))
     wire.beat(3_500, "c", 0, 5, parts(0, 1, 2, 3), instance_id="i")
-    joins(wire, again_ms, "c", told(-1, "c", E.UNKNOWN_MEMBER_ID))
+    joins(wire, again_ms, "c", join_answer(-1, "c", E.UNKNOWN_MEMBER_ID))
     assert wire.verdict().outcome == outcome
 
 
@@ -286,7 +286,7 @@ def test_a_session_that_ends_before_a_join_is_written_may_end_the_member(answere
     wire.beat(2_100, "b", 0, 3, ())
     wire.beat(6_000, "a", 2, 2, parts(0, 1))
     wire.beat(7_000, "a", 2, 4, topic_partitions=parts(0, 1))
-    joins(wire, 8_000, "b", told(4, "b"))
+    joins(wire, 8_000, "b", join_answer(4, "b"))
     wire.lines[-1] = wire.lines[-1].model_copy(update={"at_ms": answered_ms})
     beats(wire, 8_200, "b", 4, E.UNKNOWN_MEMBER_ID)
     assert wire.verdict().outcome == outcome
@@ -325,7 +325,7 @@ def test_a_join_of_version_0_has_its_session_timeout_to_sync(again_ms: int, outc
     (G-WIRE-01)."""
     wire = Wire(profile=KAFKA_4_4)
     wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
-    joins(wire, 2_000, "c", told(3, "c"), version=0)
+    joins(wire, 2_000, "c", join_answer(3, "c"), version=0)
     wire.beat(2_500, "c", 0, 3, ())
     for at_ms in range(4_000, again_ms, 2_000):
         wire.beat(at_ms, "c", 3, 3)
@@ -338,8 +338,8 @@ def test_a_join_that_downgrades_the_group_computes_no_target(instance: str | Non
     """The last KIP-848 member, a static one, joins (X-DOWN-20, X-DOWN-21)."""
     wire = Wire(profile=KAFKA_4_3)
     wire.beat(1_000, "a", 0, 1, (), instance_id=instance, subscribed_topic_names=())
-    joins(wire, 3_000, "c", told(2, "c"))
-    joins(wire, 4_000, "a", told(1, "a"), instance=instance)
+    joins(wire, 3_000, "c", join_answer(2, "c"))
+    joins(wire, 4_000, "a", join_answer(1, "a"), instance=instance)
     assert wire.verdict().outcome == outcome
 
 
@@ -351,7 +351,7 @@ def test_a_successor_is_found_by_the_instance_id_of_its_predecessor() -> None:
     wire.beat(1_200, "a", -2, -2, instance_id="j")
     wire.beat(1_300, "b", 0, 2, parts(0, 1, 2, 3), instance_id="i")
     wire.beat(1_400, "k", 0, 3, ())
-    joins(wire, 1_500, "", told(3, "c"), instance="j")
+    joins(wire, 1_500, "", join_answer(3, "c"), instance="j")
     wire.beat(1_600, "b", 2, 0, error=E.UNKNOWN_MEMBER_ID)
     assert wire.accepted()
     wire.beat(1_700, "k", 3, 0, error=E.UNKNOWN_MEMBER_ID)
@@ -372,7 +372,7 @@ def test_a_member_whose_end_cannot_be_written_outlives_its_session(metadata: byt
         protocol_type="consumer",
         protocols=(m.Protocol("range", said), m.Protocol("other", said if metadata is None else metadata)),
     )
-    wire.exchange(2_100, ord("c"), 11, 9, body, told(3, "c"))
+    wire.exchange(2_100, ord("c"), 11, 9, body, join_answer(3, "c"))
     wire.beat(20_000, "a", 2, 2, parts(0, 1))
     assert wire.verdict().outcome == outcome
 
@@ -396,8 +396,8 @@ def gone(wire: Wire, at: int, by: str) -> None:
         joins(wire, at, "c", LEADS)
     elif by == "describe":
         group = DescribedConsumerGroup(E.GROUP_ID_NOT_FOUND, group_id="g")
-        asked, told_ = ConsumerGroupDescribeRequest(("g",)), ConsumerGroupDescribeResponse((group,))
-        wire.exchange(at, 6, 69, 1, asked, told_)
+        asked, description = ConsumerGroupDescribeRequest(("g",)), ConsumerGroupDescribeResponse((group,))
+        wire.exchange(at, 6, 69, 1, asked, description)
     elif by == "describe classic":
         row = m.DescribedGroup(E.NONE, group_id="g", group_state="Empty", protocol_type="consumer")
         wire.exchange(at, 6, 15, 6, m.DescribeGroupsRequest(("g",)), m.DescribeGroupsResponse((row,)))
@@ -444,7 +444,7 @@ def test_a_member_that_comes_back_meanwhile_is_not_gone() -> None:
     asked = ConsumerGroupDescribeRequest(("g",))
     wire.send(5_990, 6, 69, 1, asked)
     back = wire.ask(6_000, "a", 0)
-    wire.tell(6_010, back, 2, parts(0, 1, 2, 3))
+    wire.respond(6_010, back, 2, parts(0, 1, 2, 3))
     group = DescribedConsumerGroup(E.GROUP_ID_NOT_FOUND, group_id="g")
     wire.answer(6_020, 6, 69, 1, number, ConsumerGroupDescribeResponse((group,)))
     wire.beat(6_100, "a", 2, 2)
@@ -455,7 +455,7 @@ def test_joins_that_overlap_are_answered_in_any_order() -> None:
     """Member c, at epoch 4, uses KIP-848 now, must revoke a partition, and stays there until it has (M-REC-03)."""
     wire = Wire(profile=KAFKA_4_4)
     wire.beat(0, "a", 0, 2, ())
-    joins(wire, 1_000, "c", told(3, "c"))
+    joins(wire, 1_000, "c", join_answer(3, "c"))
     (body,) = [line.body for line in wire.lines if isinstance(line, SentLine) and line.api_key == 11]
     first, second = 100, 101
     for number, at in ((first, 1_050), (second, 2_105)):
@@ -463,8 +463,8 @@ def test_joins_that_overlap_are_answered_in_any_order() -> None:
         wire._line(SentLine, at, ord("c"), 11, 9, {**body, "member_id": "c"})
         if number is first:
             wire.beat(1_100, "b", 0, 4, ())
-    wire.answer(2_110, ord("c"), 11, 9, second, told(4, "c"))
-    wire.answer(2_120, ord("c"), 11, 9, first, told(3, "c"))  # was handled before the other
+    wire.answer(2_110, ord("c"), 11, 9, second, join_answer(4, "c"))
+    wire.answer(2_120, ord("c"), 11, 9, first, join_answer(3, "c"))  # was handled before the other
     wire.beat(2_200, "c", 4, 4, parts(0, 1, 2), subscribed_topic_names=("t",), rebalance_timeout_ms=5_000)
     wire.beat(2_300, "d", 0, 5, ())
     wire.beat(4_000, "d", 5, 5)

@@ -19,10 +19,10 @@ def commits(version: int, epoch: int, error: E) -> Wire:
         "group_id": "g", "generation_id_or_member_epoch": epoch, "member_id": "a",
         "topics": [{"name": "t", "partitions": [row]}],
     }  # fmt: skip
-    told = {"topics": [{"name": "t", "partitions": [{"partition_index": 0, "error_code": int(error)}]}]}
+    answer = {"topics": [{"name": "t", "partitions": [{"partition_index": 0, "error_code": int(error)}]}]}
     about = {"connection": 7, "correlation_id": 1, "api_key": 8, "api_version": version}
     wire.lines.append(SentLine(at_ms=1_100, body=asked, **about))  # type: ignore[arg-type]
-    wire.lines.append(ReceivedLine(at_ms=1_105, body=told, **about))  # type: ignore[arg-type]
+    wire.lines.append(ReceivedLine(at_ms=1_105, body=answer, **about))  # type: ignore[arg-type]
     return wire
 
 

@@ -41,8 +41,8 @@ def test_a_trace_can_hold_it(api: str, version: int, *, rows: bool) -> None:
         "api_key": API_KEYS[api],
         "api_version": version,
     }
-    asked, told = request_schema(api, version), response_schema(api, version)
+    asked, answers = request_schema(api, version), response_schema(api, version)
     request = plain(to_request(api, fill(asked, filled(asked) if rows else {})))
-    answer = plain(to_response(api, fill(told, filled(told) if rows else {})))
+    answer = plain(to_response(api, fill(answers, filled(answers) if rows else {})))
     assert wire_request(SentLine(**where, body=request)) is not None
     assert wire_response(ReceivedLine(**where, body=answer)) is not None

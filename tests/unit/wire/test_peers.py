@@ -220,10 +220,10 @@ def test_a_file_without_events_is_reported_and_the_others_are_checked(
     (tmp_path / "good.jsonl.gz").write_bytes(good)
     with pytest.raises(SystemExit) as left:
         main(["validate", str(tmp_path), "--json"])
-    told = json.loads(capsys.readouterr().out)
+    result = json.loads(capsys.readouterr().out)
     assert left.value.code == 2
-    assert (told["counts"]["passed"], told["counts"]["undecided"]) == (1, 1)
-    assert "empty.jsonl:1: it has no events: there is nothing to check" in told["error"]
+    assert (result["counts"]["passed"], result["counts"]["undecided"]) == (1, 1)
+    assert "empty.jsonl:1: it has no events: there is nothing to check" in result["error"]
 
 
 def wrong() -> tuple[WireTrace, int]:
@@ -245,13 +245,13 @@ def test_replay_shows_and_marks_the_reason_for_a_rejected_wire_trace(
         with pytest.raises(SystemExit) as left:
             main(["replay", str(file), *form])
         assert left.value.code == 1
-        told = capsys.readouterr().out
+        output = capsys.readouterr().out
         if not form:
-            assert f"✗{at:>4} " in told
-            assert f"rejected at line {at + 2}, group alone" in told
-            assert "C-HB-" in told
+            assert f"✗{at:>4} " in output
+            assert f"rejected at line {at + 2}, group alone" in output
+            assert "C-HB-" in output
         else:
-            first, second = json.loads(told)["traces"]
+            first, second = json.loads(output)["traces"]
             assert (first["verdict"], first["marked"], second["marked"]) == ("failed", at, at)
     assert page.read_text().count(f'data-marked="{at}"') == 2
 
@@ -271,13 +271,13 @@ def test_the_report_marks_the_step_that_was_refused(tmp_path: Path) -> None:
 def test_results_that_the_wire_cannot_show_are_not_reported_missing() -> None:
     ranges = {"Heartbeat": (0, 3), "JoinGroup": (2, 5)}
     summary = Summary(Job("a:1", "kafka-4.3", 9), visible=visible(ranges))
-    told = summary.coverage()
-    assert set(told["kinds"]) == {"error", "version"}
-    named = {*told["unreached"], *told["with_reason"]}
+    coverage = summary.coverage()
+    assert set(coverage["kinds"]) == {"error", "version"}
+    named = {*coverage["unreached"], *coverage["with_reason"]}
     assert {name.split()[1] for name in named} == set(ranges)
     assert {"version Heartbeat 3", "version JoinGroup 2", "error JoinGroup MEMBER_ID_REQUIRED"} <= named
     assert not {"version Heartbeat 4", "version JoinGroup 1"} & named
-    assert "error Heartbeat NOT_COORDINATOR" in told["with_reason"]
+    assert "error Heartbeat NOT_COORDINATOR" in coverage["with_reason"]
     assert "error JoinGroup FENCED_INSTANCE_ID" in named  # from v5 on
     assert "error JoinGroup FENCED_INSTANCE_ID" not in visible({"JoinGroup": (0, 4)})
-    assert set(reasons(visible(ranges), GroupProtocol.CLASSIC)) == set(told["with_reason"])
+    assert set(reasons(visible(ranges), GroupProtocol.CLASSIC)) == set(coverage["with_reason"])

@@ -54,13 +54,13 @@ class Peer:
         return await self.ask("heartbeat", 4, group_id=group, generation_id=1, member_id="m")
 
 
-async def told_ports(peer: Peer) -> list[int]:
+async def listener_ports(peer: Peer) -> list[int]:
     """The ports of the cluster's brokers as a client gets them, by node id."""
-    told = await peer.ask(
+    metadata = await peer.ask(
         "metadata", 9, topics=(), allow_auto_topic_creation=False, include_cluster_authorized_operations=False,
         include_topic_authorized_operations=False,
     )  # fmt: skip
-    return [each.port for each in sorted(told.brokers, key=lambda each: each.node_id)]
+    return [each.port for each in sorted(metadata.brokers, key=lambda each: each.node_id)]
 
 
 @asynccontextmanager
@@ -114,7 +114,7 @@ def test_traffic_is_recorded_and_clients_stay_on_the_proxy(tmp_path: Path) -> No
         async with FakeBroker() as broker, recording(broker, path) as (connect, _):
             peer = await connect()
             port = peer.writer.get_extra_info("peername")[1]
-            assert await told_ports(peer) == [port]
+            assert await listener_ports(peer) == [port]
             found = await peer.ask("find_coordinator", 6, coordinator_keys=("g",))
             assert found.coordinators[0].port == port
             versions = await peer.ask("api_versions", 0)
@@ -206,14 +206,14 @@ def test_a_cluster_has_a_listener_for_each_broker(tmp_path: Path) -> None:
             one.cluster = two.cluster = three.cluster = {0: one, 1: two}
             async with recording(one, path, complaints) as (connect, task):
                 peer = await connect()
-                ports = await told_ports(peer)
+                ports = await listener_ports(peer)
                 three.cluster = one.cluster = {0: one, 1: two, 2: three}
-                ports += (await told_ports(peer))[1:]
+                ports += (await listener_ports(peer))[1:]
                 (row,) = (await peer.ask("find_coordinator", 6, coordinator_keys=("g",))).coordinators
                 member = await connect(row.port)
                 await member.beat()
                 one.cluster = {0: one, 1: moved, 2: three}
-                ports += (await told_ports(peer))[1:]
+                ports += (await listener_ports(peer))[1:]
                 await two.die()
                 other = await connect(ports[1])
                 await other.beat()
@@ -329,10 +329,10 @@ def test_a_recording_that_does_not_fit_goes_elsewhere(tmp_path: Path, monkeypatc
     output = Output(tmp_path / "t.jsonl", lambda _: None)
     FullDisk(monkeypatch, 0)
     output.write("{}")
-    with pytest.raises(CannotRun, match="the rest \\(1 line\\) is in") as told:
+    with pytest.raises(CannotRun, match="the rest \\(1 line\\) is in") as failure:
         output.close()
     rescued = next(tmp_path.glob("fencepost-*.jsonl"))
-    assert str(rescued) in str(told.value)
+    assert str(rescued) in str(failure.value)
     assert rescued.read_text() == "{}\n"
 
 

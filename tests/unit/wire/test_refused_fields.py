@@ -69,8 +69,8 @@ def refusals(trace: WireTrace) -> tuple[Refusal, ...]:
     return verdict.refusals
 
 
-@pytest.mark.parametrize(("api", "field", "value", "told"), FIELDS, ids=lambda each: str(each)[:24])
-def test_a_differing_field_is_named_with_both_values(api: str, field: str, value: Any, told: str) -> None:
+@pytest.mark.parametrize(("api", "field", "value", "seen"), FIELDS, ids=lambda each: str(each)[:24])
+def test_a_differing_field_is_named_with_both_values(api: str, field: str, value: Any, seen: str) -> None:
     trace = read("consumer-join-and-leave-java" if api.startswith("Consumer") else "join-and-leave-java")
     copies = list(changed(trace, api, field, value))[-2:]
     assert copies
@@ -78,9 +78,9 @@ def test_a_differing_field_is_named_with_both_values(api: str, field: str, value
         refusal = refusals(copy)[0]
         difference = refusal.difference
         assert difference is not None
-        assert (difference.api, difference.field.rpartition(".")[2], difference.seen) == (api, field, told)
-        assert difference.expected not in ("", told)
-        assert f"{field} is {told}; expected {difference.expected}" in refusal.sentence
+        assert (difference.api, difference.field.rpartition(".")[2], difference.seen) == (api, field, seen)
+        assert difference.expected not in ("", seen)
+        assert f"{field} is {seen}; expected {difference.expected}" in refusal.sentence
         assert refusal.rules
         assert refusal.sentence.endswith(f"({', '.join(refusal.rules)})")
 
@@ -113,10 +113,10 @@ def test_a_refused_join_has_no_protocol_type() -> None:
     assert 'protocol_type is "consumer"; expected null, because the request was rejected (' in sentence
 
 
-@pytest.mark.parametrize(("field", "value", "told"), [
+@pytest.mark.parametrize(("field", "value", "seen"), [
     ("committed_offset", 1_000_000, "1000000"), ("committed_leader_epoch", 7, "7"), ("metadata", "x", '"x"'),
 ])  # fmt: skip
-def test_of_a_committed_offset_too(field: str, value: Any, told: str) -> None:
+def test_of_a_committed_offset_too(field: str, value: Any, seen: str) -> None:
     trace = read("commit-and-resume-java")
     at, line = next(
         (at, line)
@@ -132,5 +132,5 @@ def test_of_a_committed_offset_too(field: str, value: Any, told: str) -> None:
     lines = list(trace.lines)
     lines[at] = line.model_copy(update={"body": {**line.body, "groups": groups}})
     found = [each.difference for each in refusals(replace(trace, lines=tuple(lines), numbers=())) if each.difference]
-    assert (found[0].api, found[0].field, found[0].seen) == ("OffsetFetch", field, told)
-    assert found[0].expected not in ("", told)
+    assert (found[0].api, found[0].field, found[0].seen) == ("OffsetFetch", field, seen)
+    assert found[0].expected not in ("", seen)

@@ -16,10 +16,10 @@ from fencepost_conformance.traces.lines import ConnectedLine, ReceivedLine, Sent
 FETCHED = {"committed_offset": -1, "committed_leader_epoch": -1, "metadata": "", "error_code": 0}
 
 
-def trace(key: int, version: int, ask: dict[str, Any], told: dict[str, Any]) -> WireTrace:
+def trace(key: int, version: int, ask: dict[str, Any], answer: dict[str, Any]) -> WireTrace:
     about: dict[str, Any] = {"connection": 1, "correlation_id": 1, "api_key": key, "api_version": version}
     lines = (ConnectedLine(at_ms=0, connection=1), SentLine(at_ms=1, body=ask, **about))
-    return WireTrace(Settings(), KAFKA_4_4, (*lines, ReceivedLine(at_ms=2, body=told, **about)))
+    return WireTrace(Settings(), KAFKA_4_4, (*lines, ReceivedLine(at_ms=2, body=answer, **about)))
 
 
 def topics(*numbers: int, **row: Any) -> list[dict[str, Any]]:
@@ -43,16 +43,16 @@ ASKED: list[tuple[str, int, int, dict[str, Any], dict[str, Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("field", "key", "version", "ask", "told"), ASKED)
+@pytest.mark.parametrize(("field", "key", "version", "ask", "answer"), ASKED)
 @pytest.mark.parametrize(("numbers", "what"), [
     ((0, 1), ""), ((1, 0), ""), ((0,), "without a row for orders-1"),
     ((0, 1, 1), "with 2 rows for orders-1"), ((0, 1, 2), "with a row for orders-2, which was not asked for"),
 ])  # fmt: skip
 def test_partitions(  # noqa: PLR0917
-    field: str, key: int, version: int, ask: dict[str, Any], told: dict[str, Any], numbers: tuple[int, ...], what: str
+    field: str, key: int, version: int, ask: dict[str, Any], answer: dict[str, Any], numbers: tuple[int, ...], what: str
 ) -> None:
     row = FETCHED if key == 9 else {"error_code": 0}
-    found = list(wrong_rows(trace(key, version, ask, {**told, "topics": topics(*numbers, **row)})))
+    found = list(wrong_rows(trace(key, version, ask, {**answer, "topics": topics(*numbers, **row)})))
     assert [(each.group_id, each.difference.field, each.difference.seen) for each in found if each.difference] == [
         ("g", field, what)
     ] * bool(what)
@@ -62,8 +62,8 @@ def test_partitions(  # noqa: PLR0917
     (15, 5, "groups", "groups"), (42, 2, "groups_names", "results"), (69, 1, "group_ids", "groups"),
 ])  # fmt: skip
 def test_groups(key: int, version: int, name: str, field: str) -> None:
-    def seen(*told: str) -> list[tuple[str, str]]:
-        found = wrong_rows(trace(key, version, {name: ["g", "h"]}, {field: groups(*told)}))
+    def seen(*answered: str) -> list[tuple[str, str]]:
+        found = wrong_rows(trace(key, version, {name: ["g", "h"]}, {field: groups(*answered)}))
         return [(each.group_id, each.difference.seen) for each in found if each.difference]
 
     assert seen("h", "g") == []
@@ -89,8 +89,8 @@ def test_members_that_leave() -> None:
 def test_a_fetch_of_several_groups() -> None:
     one = {"group_id": "g", "topics": [{"name": "orders", "partition_indexes": [0, 1]}]}
 
-    def seen(asked: list[Any], told: list[Any]) -> list[str]:
-        found = wrong_rows(trace(9, 8, {"groups": asked, "require_stable": False}, {"groups": told}))
+    def seen(asked: list[Any], answered: list[Any]) -> list[str]:
+        found = wrong_rows(trace(9, 8, {"groups": asked, "require_stable": False}, {"groups": answered}))
         return [each.difference.seen for each in found if each.difference]
 
     assert seen([one], fetched(0, 1)) == []
@@ -103,8 +103,8 @@ def test_a_fetch_of_several_groups() -> None:
 
 def test_a_trace_is_refused_for_it() -> None:
     ask = {"group_id": "g", "topics": [{"name": "orders", "partition_indexes": [0, 1]}]}
-    told = {"error_code": 0, "topics": topics(0, **FETCHED)}
-    verdict = check_trace(trace(9, 5, ask, told))
+    answer = {"error_code": 0, "topics": topics(0, **FETCHED)}
+    verdict = check_trace(trace(9, 5, ask, answer))
     assert verdict.outcome == "refused"
     assert verdict.refusals[0].sentence == (
         "OffsetFetch v5 answer to group 'g' on connection 1: topics is without a row for orders-1; "

@@ -88,8 +88,8 @@ class Classic(Wire):
         self.exchange(at, 9, LEAVE, 5, asked, m.LeaveGroupResponse(E.NONE, rows))
 
     def delete(self, at: int, error: E = E.NONE) -> None:
-        told = m.DeleteGroupsResponse((m.DeletedGroup("g", error),))
-        self.exchange(at, 8, DELETE, 2, m.DeleteGroupsRequest(("g",)), told)
+        answer = m.DeleteGroupsResponse((m.DeletedGroup("g", error),))
+        self.exchange(at, 8, DELETE, 2, m.DeleteGroupsRequest(("g",)), answer)
 
     def alone(self, session: int = 60_000) -> None:
         """Bring member a to generation 1, Stable."""
@@ -100,10 +100,10 @@ class Classic(Wire):
         self.asked += 1
         self._line(SentLine, at, 7, key, version, asked)
         if error is not None:
-            self.offsets_told(at + 5, key, version, self.asked, error)
+            self.answer_offsets(at + 5, key, version, self.asked, error)
         return self.asked
 
-    def offsets_told(self, at: int, key: int, version: int, number: int, error: E) -> None:
+    def answer_offsets(self, at: int, key: int, version: int, number: int, error: E) -> None:
         row: dict[str, Any] = {"partition_index": 0, "error_code": int(error)}
         body: dict[str, Any] = {"topics": [{"name": "t", "partitions": [row]}]}
         if key == FETCH:
@@ -220,7 +220,7 @@ def a_fetch_waits_for_a_plain_commit(wire: Classic, *, older: bool) -> None:
     wire.commit(10, E.NONE)
     number = wire.commit(20, None)
     wire.fetch(21, E.UNSTABLE_OFFSET_COMMIT)
-    wire.offsets_told(30, COMMIT, 9, number, E.NONE)
+    wire.answer_offsets(30, COMMIT, 9, number, E.NONE)
 
 
 def a_refusal_ends_the_join_phase(wire: Classic, *, older: bool) -> None:
@@ -323,9 +323,9 @@ SCENES = [*((scene, True) for scene in (*BOTH, *TOLERATED)), *((scene, False) fo
 def test_each_release_does_it_its_own_way(scene: Callable[..., None], older: bool) -> None:
     wire = Classic()
     scene(wire, older=older)
-    told = {each.name: wire.outcome(each) for each in (KAFKA_3_9, KAFKA_4_0, KAFKA_4_4)}
+    outcomes = {each.name: wire.outcome(each) for each in (KAFKA_3_9, KAFKA_4_0, KAFKA_4_4)}
     newer = "refused" if older else "accepted"
-    assert told == {"kafka-3.9": "accepted" if older else "refused", "kafka-4.0": newer, "kafka-4.4": newer}
+    assert outcomes == {"kafka-3.9": "accepted" if older else "refused", "kafka-4.0": newer, "kafka-4.4": newer}
 
 
 def test_a_group_with_offsets_does_not_vanish() -> None:
@@ -353,12 +353,12 @@ def test_a_group_that_is_deleted_is_not_available(ends: int, outcome: str) -> No
     wire.asked += 1
     number = wire.asked
     wire.send(30, 8, DELETE, 2, m.DeleteGroupsRequest(("g",)))
-    told = m.DeleteGroupsResponse((m.DeletedGroup("g", E.NONE),))
+    answer = m.DeleteGroupsResponse((m.DeletedGroup("g", E.NONE),))
     if ends == 32:
-        wire.answer(32, 8, DELETE, 2, number, told)
+        wire.answer(32, 8, DELETE, 2, number, answer)
     wire.refused(45, "b", wire.join(40, "b"), E.COORDINATOR_NOT_AVAILABLE)
     if ends == 50:
-        wire.answer(50, 8, DELETE, 2, number, told)
+        wire.answer(50, 8, DELETE, 2, number, answer)
     assert wire.outcome(KAFKA_3_9) == outcome
     assert wire.outcome(KAFKA_4_4) == "refused"
 

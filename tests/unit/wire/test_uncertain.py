@@ -106,11 +106,11 @@ def test_a_description_leaves_out_topics_that_are_gone(at: int, numbers: tuple[i
     assert wire.verdict().outcome == outcome
 
 
-def administers(wire: Wire, at: int, key: int, asked: Any, told: Any = None) -> None:
+def administers(wire: Wire, at: int, key: int, asked: Any, answer: Any = None) -> None:
     about: dict[str, Any] = {"connection": 90, "correlation_id": at, "api_key": key, "api_version": 4}
     wire.lines.append(SentLine(at_ms=at, body=asked, **about))
-    if told is not None:
-        wire.lines.append(ReceivedLine(at_ms=at, body=told, **about))
+    if answer is not None:
+        wire.lines.append(ReceivedLine(at_ms=at, body=answer, **about))
 
 
 @pytest.mark.parametrize(("asked", "outcome"), [(True, "accepted"), (False, "refused")])
@@ -197,8 +197,8 @@ def test_a_heartbeat_under_way_may_have_set_the_time_to_revoke(gone_at: int, out
     wire.lines[-1] = wire.lines[-1].model_copy(
         update={"body": {**wire.lines[-1].body, "member_id": "a"}, "connection": 40}
     )
-    wire.tell(gone_at + 5, (gone[0], 40, "a"), 0, error=E.UNKNOWN_MEMBER_ID)
-    wire.tell(gone_at + 10, waits, 2, parts(0, 1))
+    wire.respond(gone_at + 5, (gone[0], 40, "a"), 0, error=E.UNKNOWN_MEMBER_ID)
+    wire.respond(gone_at + 10, waits, 2, parts(0, 1))
     assert wire.verdict().outcome == outcome
 
 
@@ -208,7 +208,7 @@ def test_a_member_whose_answer_is_later_than_its_session_may_own_nothing(late_ms
     wire = Wire()
     late = wire.ask(1_000, "a", 0)
     wire.beat(1_000 + late_ms - 100, "b", 0, 4, parts(0, 1, 2, 3))
-    wire.tell(1_000 + late_ms, late, 2, parts(0, 1, 2, 3))
+    wire.respond(1_000 + late_ms, late, 2, parts(0, 1, 2, 3))
     assert wire.verdict().outcome == outcome
 
 
@@ -221,7 +221,7 @@ def test_a_group_that_was_full_has_room_if_a_member_left_meanwhile(left_at: int,
     joins = wire.ask(1_100, "c", 0)
     if left_at < 1_200:
         wire.beat(left_at, "b", -1, -1)
-    wire.tell(1_200, joins, 3, ())
+    wire.respond(1_200, joins, 3, ())
     assert wire.verdict().outcome == outcome
 
 
@@ -234,7 +234,7 @@ def test_an_instance_id_that_may_be_given_up_is_unknown(overlaps: bool) -> None:
     if overlaps:
         number, _, _ = wire.ask(2_001, "a", 0, instance_id="two")
         wire.lines[-1] = wire.lines[-1].model_copy(update={"connection": 1})
-    wire.tell(2_010, leaves, 0, error=E.UNKNOWN_MEMBER_ID)
+    wire.respond(2_010, leaves, 0, error=E.UNKNOWN_MEMBER_ID)
     if overlaps:
-        wire.tell(2_011, (number, 1, "a"), 1, parts(0, 1, 2, 3))
+        wire.respond(2_011, (number, 1, "a"), 1, parts(0, 1, 2, 3))
     assert (wire.verdict().outcome == "accepted") is overlaps

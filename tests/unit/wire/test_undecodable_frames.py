@@ -43,14 +43,14 @@ async def exchanged(peer: Peer, frame: bytes) -> bytes | None:
     return await asyncio.wait_for(read_frame(peer.reader, 1 << 20), 10)
 
 
-def passed(tmp_path: Path, asked: bytes, told: bytes, *, beat: bool = True) -> tuple[WireTrace, list[str]]:
+def passed(tmp_path: Path, asked: bytes, answered: bytes, *, beat: bool = True) -> tuple[WireTrace, list[str]]:
     """Record a client that sends this frame and gets that one; a second client has a group to be checked."""
     path, complaints = tmp_path / "trace.jsonl", list[str]()
     seen: list[bytes] = []
 
     def raw(frame: bytes) -> bytes | None:
         seen.append(frame)
-        return told if frame == asked else None
+        return answered if frame == asked else None
 
     async def run() -> None:
         async with FakeBroker() as broker, recording(broker, path, complaints) as (connect, _):
@@ -58,7 +58,7 @@ def passed(tmp_path: Path, asked: bytes, told: bytes, *, beat: bool = True) -> t
             odd, plain = await connect(), await connect()
             if beat:
                 await plain.beat()
-            assert await exchanged(odd, asked) == told
+            assert await exchanged(odd, asked) == answered
             assert asked in seen
             assert (await odd.beat()).error_code == ErrorCode.unknown_member_id  # the connection is still open
 
@@ -78,8 +78,8 @@ def test_a_request_without_a_header_passes(tmp_path: Path, asked: bytes, why: st
     (noted,) = [line for line in trace.lines if isinstance(line, UndecodedLine)]
     assert (noted.by, noted.bytes) == ("client", len(asked))
     assert why in noted.why
-    (told,) = complaints
-    assert "cannot be decoded" in told
+    (complaint,) = complaints
+    assert "cannot be decoded" in complaint
     verdict = check_trace(trace)
     assert verdict.outcome == "undecided"
     assert why in verdict.reason
@@ -130,7 +130,7 @@ def fetch() -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told", "outcome", "why"),
+    ("asked", "frame", "outcome", "why"),
     [
         (beat(), answer(b""), "undecided", "could not be decoded"),
         (beat(), answer(struct.pack(">h", 999)), "refused", "error code 999"),
@@ -145,19 +145,19 @@ def fetch() -> bytes:
     ],
 )
 def test_an_answer_that_cannot_be_decoded_passes(
-    tmp_path: Path, asked: bytes, told: bytes, outcome: str, why: str
+    tmp_path: Path, asked: bytes, frame: bytes, outcome: str, why: str
 ) -> None:
-    trace, complaints = passed(tmp_path, asked, told)
+    trace, complaints = passed(tmp_path, asked, frame)
     (noted,) = [line for line in trace.lines if isinstance(line, ReceivedLine) and "undecoded" in line.body]
     assert noted.body["why"]
     assert len(complaints) == 1
     verdict = check_trace(trace)
-    told_why = " ".join([verdict.reason, *(each.seen for each in verdict.refusals)])
+    reasons = " ".join([verdict.reason, *(each.seen for each in verdict.refusals)])
     if outcome == "any":  # positions are not checked here, so this does not matter
-        assert "could not be decoded" not in told_why
+        assert "could not be decoded" not in reasons
     else:
         assert verdict.outcome == outcome
-        assert why in told_why
+        assert why in reasons
 
 
 def test_an_answer_without_a_header_passes(tmp_path: Path) -> None:
@@ -174,8 +174,8 @@ def test_the_address_is_replaced_in_an_answer_that_cannot_be_decoded(tmp_path: P
     async def run() -> None:
         async with FakeBroker() as broker, recording(broker, path) as (connect, _):
             there = b"\x0a" + HOST.encode() + struct.pack(">i", broker.port)
-            asked, told = request(METADATA, NEWEST, b""), answer(b"one" + there + b"two")
-            broker.raw = lambda frame: told if frame == asked else None
+            asked, back = request(METADATA, NEWEST, b""), answer(b"one" + there + b"two")
+            broker.raw = lambda frame: back if frame == asked else None
             peer = await connect()
             port = peer.writer.get_extra_info("peername")[1]
             here = b"\x0a" + HOST.encode() + struct.pack(">i", port)
@@ -235,7 +235,7 @@ def test_addresses_are_replaced_in_both_encodings() -> None:
 def test_names_of_topics_are_written_once(tmp_path: Path) -> None:
     """Metadata contains names and ids; the trace has each pair, and not the answers."""
     path = tmp_path / "trace.jsonl"
-    told = {"orders": UUID(int=2), "payments": UUID(int=3)}
+    ids = {"orders": UUID(int=2), "payments": UUID(int=3)}
 
     async def run() -> None:
         async with FakeBroker() as broker, recording(broker, path) as (connect, _):
@@ -243,7 +243,7 @@ def test_names_of_topics_are_written_once(tmp_path: Path) -> None:
             for names in (["orders"], ["orders", "payments"], []):
                 topics = tuple(
                     DescribeTopicPartitionsResponseTopic(
-                        error_code=ErrorCode.none, name=TopicName(name), topic_id=told[name],
+                        error_code=ErrorCode.none, name=TopicName(name), topic_id=ids[name],
                         is_internal=False, partitions=(),
                     )
                     for name in names
@@ -256,6 +256,6 @@ def test_names_of_topics_are_written_once(tmp_path: Path) -> None:
 
     asyncio.run(run())
     assert [line.names for line in read(path).lines if isinstance(line, NamesLine)] == [
-        {str(told["orders"]): "orders"},
-        {str(told["payments"]): "payments"},
+        {str(ids["orders"]): "orders"},
+        {str(ids["payments"]): "payments"},
     ]

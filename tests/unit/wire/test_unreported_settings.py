@@ -34,7 +34,7 @@ JOIN_GROUP = 11
 DELAY, DELAY_FIELD = "group.initial.rebalance.delay.ms", "group_initial_rebalance_delay_ms"
 
 
-def untold(name: str, *fields: str) -> WireTrace:
+def unreported(name: str, *fields: str) -> WireTrace:
     """Return a trace of the corpus as recorded from a broker that does not report these settings."""
     (trace,) = read_traces(CORPUS / f"{name}.jsonl.gz")
     assert isinstance(trace, WireTrace)
@@ -112,7 +112,7 @@ def test_checking_continues_past_an_assumption_that_explains_nothing() -> None:
     ],
 )
 def test_values_are_read_off_the_trace(name: str, field: str) -> None:
-    trace = untold(name, field)
+    trace = unreported(name, field)
     verdict = check_trace(trace)
     if verdict.outcome == "accepted":
         pytest.fail(f"{name} is accepted without {BROKER_NAMES[field]}: the case shows nothing")
@@ -126,21 +126,21 @@ def test_validate_takes_settings_and_prints_the_hint(tmp_path: Path, capsys: pyt
     file = tmp_path / "quick.jsonl"
     write_traces(file, [quick()])
     assert json.loads(file.read_text().splitlines()[0])["assumed"] == [DELAY_FIELD]
-    told = {}
+    ended_with = {}
     for words in ([], ["--setting", f"{DELAY}=0"]):
         for form in ([], ["--json"]):
             with pytest.raises(SystemExit) as ended:
                 main(["validate", str(file), *words, *form])
-            told[bool(words), bool(form)] = ended.value.code, capsys.readouterr().out
-    assert {key: code for key, (code, _) in told.items()} == {
+            ended_with[bool(words), bool(form)] = ended.value.code, capsys.readouterr().out
+    assert {key: code for key, (code, _) in ended_with.items()} == {
         (False, False): 1, (False, True): 1, (True, False): 0, (True, True): 0
     }  # fmt: skip
-    assert f"{DELAY}=0" in "".join(told[False, False][1].split())
-    assert f"{DELAY}=0" in json.loads(told[False, True][1])["verdicts"][0]["refusals"][0]["hint"]
+    assert f"{DELAY}=0" in "".join(ended_with[False, False][1].split())
+    assert f"{DELAY}=0" in json.loads(ended_with[False, True][1])["verdicts"][0]["refusals"][0]["hint"]
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "message"),
     [
         ("group.initial.rebalance.delay=0", "did you mean group.initial.rebalance.delay.ms"),
         ("group.max.size", "is not NAME=VALUE"),
@@ -148,8 +148,8 @@ def test_validate_takes_settings_and_prints_the_hint(tmp_path: Path, capsys: pyt
         ("group.consumer.migration.policy=sideways", "'sideways' is not a value"),
     ],
 )
-def test_a_wrong_setting_is_reported(option: str, told: str) -> None:
-    with pytest.raises(CannotRun, match=told):
+def test_a_wrong_setting_is_reported(option: str, message: str) -> None:
+    with pytest.raises(CannotRun, match=message):
         given([option])
 
 
@@ -174,16 +174,16 @@ def test_a_recorder_reports_and_records_its_assumptions(tmp_path: Path) -> None:
     async def run(path: Path, settings: dict[str, object]) -> list[str]:
         complaints: list[str] = []
         async with (
-            FakeBroker(untold=(DELAY, "group.max.size")) as broker,
+            FakeBroker(unreported=(DELAY, "group.max.size")) as broker,
             recording(broker, path, complaints, settings=settings) as (connect, _),
         ):
             await (await connect()).beat()
         return complaints
 
-    (told,) = asyncio.run(run(tmp_path / "one.jsonl", {}))
-    assert "settings that the broker did not report" in told
-    assert f"{DELAY}=3000" in told
-    assert "group.max.size=2147483647" in told
+    (notice,) = asyncio.run(run(tmp_path / "one.jsonl", {}))
+    assert "settings that the broker did not report" in notice
+    assert f"{DELAY}=3000" in notice
+    assert "group.max.size=2147483647" in notice
     header = json.loads((tmp_path / "one.jsonl").read_text().splitlines()[0])
     assert header["assumed"] == [DELAY_FIELD, "group_max_size"]
     assert asyncio.run(run(tmp_path / "two.jsonl", {DELAY_FIELD: 5, "group_max_size": 7})) == []
@@ -203,9 +203,9 @@ def test_a_run_reports_its_assumptions_and_their_effect() -> None:
     judged: Judged = over_wire.judge(job, 4, replace(trace, numbers=()))
     summary.add_judged(judged)
     assert summary.tally.failed == 1
-    told = details(summary)
-    assert told["assumed"][DELAY] == 3_000
-    assert f"{DELAY}=0" in told["failures"][0]["hint"]
+    report = details(summary)
+    assert report["assumed"][DELAY] == 3_000
+    assert f"{DELAY}=0" in report["failures"][0]["hint"]
     page = report_page(summary, 1.0, [], MADE)
     from rich.console import Console  # noqa: PLC0415
 

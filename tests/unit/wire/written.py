@@ -61,7 +61,7 @@ class Wire:
         )
 
     def ask(self, at: int, member: str, epoch: int, **fields: Any) -> tuple[int, int, str]:
-        """Send a request; its answer comes with ``tell``."""
+        """Send a request; its answer comes with ``respond``."""
         self.asked += 1
         if epoch == 0:
             fields = {
@@ -72,7 +72,7 @@ class Wire:
         self._line(SentLine, at, connection, 68, 1, wire_body(body))
         return self.asked, connection, member
 
-    def tell(self, at: int, request: tuple[int, int, str], epoch: int, held: Any = None, error: E = E.NONE) -> None:
+    def respond(self, at: int, request: tuple[int, int, str], epoch: int, held: Any = None, error: E = E.NONE) -> None:
         number, connection, member = request
         if error is E.NONE:
             interval = 500 if epoch >= 0 else 0
@@ -87,25 +87,25 @@ class Wire:
         self, at: int, member: str, asked: int, epoch: int, held: Any = None, error: E = E.NONE, **fields: Any
     ) -> None:
         """Send a request, and answer it 5 ms later."""
-        self.tell(at + 5, self.ask(at, member, asked, **fields), epoch, held, error)
+        self.respond(at + 5, self.ask(at, member, asked, **fields), epoch, held, error)
 
     def exchange(  # noqa: PLR0917
-        self, at: int, connection: int, key: int, version: int, asked: RequestBody, told: ResponseBody
+        self, at: int, connection: int, key: int, version: int, asked: RequestBody, answer: ResponseBody
     ) -> None:
         """Send any request with its answer, 5 ms later."""
         self.asked += 1
         self.send(at, connection, key, version, asked)
-        self.answer(at + 5, connection, key, version, self.asked, told)
+        self.answer(at + 5, connection, key, version, self.asked, answer)
 
     def send(self, at: int, connection: int, key: int, version: int, asked: RequestBody) -> None:
         """Answer the request with the number ``asked``."""
         self._line(SentLine, at, connection, key, version, wire_body(asked))
 
     def answer(  # noqa: PLR0917
-        self, at: int, connection: int, key: int, version: int, number: int, told: ResponseBody
+        self, at: int, connection: int, key: int, version: int, number: int, response: ResponseBody
     ) -> None:
         last, self.asked = self.asked, number
-        self._line(ReceivedLine, at, connection, key, version, wire_body(told))
+        self._line(ReceivedLine, at, connection, key, version, wire_body(response))
         self.asked = last
 
     def parks(self, at: int, instance: str) -> int:

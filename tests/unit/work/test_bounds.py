@@ -42,8 +42,8 @@ def test_an_offset_has_bounds(number: int, place: int) -> None:
     """Any one of several offsets; then nothing is committed."""
     kept = Kept()
     offsets = dict(zip((HERE, THERE), (number, 5) if place == 0 else (5, number), strict=True))
-    told = rf"the offset of orders-{place} must be from 0 to {GREATEST} \(got {number}\)"
-    with pytest.raises(ValueError, match=told):
+    message = rf"the offset of orders-{place} must be from 0 to {GREATEST} \(got {number}\)"
+    with pytest.raises(ValueError, match=message):
         asyncio.run(Share(kept, OWNED, OWNED).commit(offsets))
     assert kept.offsets == {}
 

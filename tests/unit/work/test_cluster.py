@@ -66,8 +66,8 @@ def test_text_that_is_not_an_address_is_reported(text: str) -> None:
         Groups(text)
 
 
-@pytest.mark.parametrize(("has", "told"), [([], "it supports none"), (["PLAIN"], "it supports PLAIN")])
-def test_a_broker_without_the_login_is_reported(has: list[str], told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("has", "message"), [([], "it supports none"), (["PLAIN"], "it supports PLAIN")])
+def test_a_broker_without_the_login_is_reported(has: list[str], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async def exchange(*_: object) -> Any:
         return SimpleNamespace(error_code=SimpleNamespace(value=33), mechanisms=has)
 
@@ -76,7 +76,7 @@ def test_a_broker_without_the_login_is_reported(has: list[str], told: str, monke
         connection._sasl = Sasl("alice", "secret")
         monkeypatch.setattr(Connection, "_exchange", exchange)
         monkeypatch.setattr(Connection, "break_", lambda self: None)
-        with pytest.raises(LoginFailed, match=told):
+        with pytest.raises(LoginFailed, match=message):
             await connection._log_in()
 
     asyncio.run(main())

@@ -21,29 +21,29 @@ TIMES = [name for name in Options.__annotations__ if name.endswith("_ms")]
 
 def refused(kind: type[Exception], group_id: Any = "team", topics: Any = ("orders",), **options: Any) -> str:
     """Return the error of ``groups.worker``, one line."""
-    told: list[str] = []
+    messages: list[str] = []
 
     async def main() -> None:
         async with broker() as groups:
             with pytest.raises(kind) as raised:
                 groups.worker(group_id, topics, **options)
-            told.append(str(raised.value))
+            messages.append(str(raised.value))
 
     asyncio.run(main())
-    assert "\n" not in told[0]
-    return told[0]
+    assert "\n" not in messages[0]
+    return messages[0]
 
 
 @pytest.mark.parametrize("name", TIMES)
 @pytest.mark.parametrize("wrong", ["5s", 1.5, True, 0, -1, 2**31])
 def test_a_time_is_a_number_of_milliseconds(name: str, wrong: Any) -> None:
     """0 is rejected too: a worker without time waits for ever, or asks without a pause."""
-    told = refused(BadSettings, protocol="classic", **{name: wrong})
-    assert told == (f"{name} must be an integer of milliseconds from 1 to 2147483647, such as 5_000 (got {wrong!r})")
+    message = refused(BadSettings, protocol="classic", **{name: wrong})
+    assert message == (f"{name} must be an integer of milliseconds from 1 to 2147483647, such as 5_000 (got {wrong!r})")
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"group_id": ""}, "group_id must be the name of the group, such as 'orders' (got '')"),
         ({"group_id": None}, "group_id must be the name of the group, such as 'orders' (got None)"),
@@ -73,12 +73,12 @@ def test_a_time_is_a_number_of_milliseconds(name: str, wrong: Any) -> None:
         ),
     ],
 )
-def test_a_value_that_no_worker_has_is_named(options: dict[str, Any], told: str) -> None:
-    assert told in refused(BadSettings, **options)
+def test_a_value_that_no_worker_has_is_named(options: dict[str, Any], message: str) -> None:
+    assert message in refused(BadSettings, **options)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"topics": 5}, "topics must be a list of names or a compiled expression (got 5)"),
         ({"topics": [b"orders"]}, "each topic must be the name of a topic, such as 'orders' (got b'orders')"),
@@ -88,8 +88,8 @@ def test_a_value_that_no_worker_has_is_named(options: dict[str, Any], told: str)
         ({"zzz": 5}, "a worker has no option 'zzz'; the options are protocol, instance_id, assignor"),
     ],
 )
-def test_a_type_that_no_worker_takes_is_named(options: dict[str, Any], told: str) -> None:
-    assert told in refused(TypeError, **options)
+def test_a_type_that_no_worker_takes_is_named(options: dict[str, Any], message: str) -> None:
+    assert message in refused(TypeError, **options)
 
 
 def test_options_that_are_refused_leave_no_task_behind() -> None:
@@ -105,7 +105,7 @@ def test_options_that_are_refused_leave_no_task_behind() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (
             {"assignor": "unifrom"},
@@ -117,10 +117,10 @@ def test_options_that_are_refused_leave_no_task_behind() -> None:
         ),
     ],
 )
-def test_an_error_of_the_coordinator_names_the_option_to_change(options: dict[str, Any], told: str) -> None:
+def test_an_error_of_the_coordinator_names_the_option_to_change(options: dict[str, Any], message: str) -> None:
     async def main() -> None:
         async with broker() as groups, groups.worker("team", ["orders"], **options) as worker:
-            with pytest.raises(WorkerFailed, match=re.escape(told)):
+            with pytest.raises(WorkerFailed, match=re.escape(message)):
                 await anext(worker)
 
     asyncio.run(asyncio.wait_for(main(), 30))
@@ -137,9 +137,9 @@ FINAL = [
 
 @pytest.mark.parametrize("error", FINAL)
 def test_a_final_error_names_a_remedy(error: ErrorCode) -> None:
-    told = str(WorkerFailed(Failure(FailureKind.ANSWER, error)))
-    assert told.startswith(f"the worker has failed: {error.name}; ")
-    assert len(told) > len(error.name) + 40
+    message = str(WorkerFailed(Failure(FailureKind.ANSWER, error)))
+    assert message.startswith(f"the worker has failed: {error.name}; ")
+    assert len(message) > len(error.name) + 40
 
 
 @pytest.mark.parametrize("protocol", ["consumer", "classic"])

@@ -103,8 +103,8 @@ def capped(monkeypatch: pytest.MonkeyPatch, versions: dict[int, tuple[int, int] 
 
     async def older(*arguments: Any) -> Connection:
         connection = await opened(*arguments)
-        told = {**connection.versions, **versions}
-        connection.versions = {key: each for key, each in told.items() if each is not None}
+        versions_known = {**connection.versions, **versions}
+        connection.versions = {key: each for key, each in versions_known.items() if each is not None}
         return connection
 
     monkeypatch.setattr(Connection, "open", older)

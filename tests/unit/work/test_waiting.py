@@ -91,7 +91,7 @@ def test_a_static_worker_that_was_killed_starts_again(protocol: str, lines: Line
         assert lines == []
         return
     assert SESSION_S - 5 < took[0] < SESSION_S + 5
-    assert [(level, told) for _, level, told in lines] == [
+    assert [(level, message) for _, level, message in lines] == [
         (
             "WARNING",
             "another member of group 'team' still uses instance_id 'a': the worker waits until its session ends, at "
@@ -178,7 +178,7 @@ def test_one_missing_topic_and_a_regex_without_topics_are_reported(lines: Lines)
             await asyncio.sleep(6)
 
     play(story)
-    assert sorted(told for *_, told in lines) == [
+    assert sorted(message for *_, message in lines) == [
         "a worker of group 'one' has been waiting for 5 s: topic 'typo' must be created (or correct topics=)",
         "a worker of group 'two' has been waiting for 5 s: no topic matches 'ordres-.*'",
     ]

@@ -139,23 +139,23 @@ def test_a_static_worker_that_comes_back_finds_its_share(protocol: str) -> None:
 
 def test_callbacks_are_called_in_order() -> None:
     async def story() -> list[tuple[str, int]]:
-        told: list[tuple[str, int]] = []
+        calls: list[tuple[str, int]] = []
 
         async def gained(partitions: frozenset[TopicPartition]) -> None:
-            told.append(("gained", len(partitions)))
+            calls.append(("gained", len(partitions)))
 
         def revoked(partitions: frozenset[TopicPartition]) -> None:
-            told.append(("revoked", len(partitions)))
+            calls.append(("revoked", len(partitions)))
 
         async with (
             broker() as groups,
             groups.worker("team", ["orders"], gained=gained, revoked=revoked),
         ):
-            await until(lambda: told == [("gained", 6)])
+            await until(lambda: calls == [("gained", 6)])
             async with groups.worker("team", ["orders"]):
-                await until(lambda: len(told) == 2)
-            await until(lambda: len(told) == 3)
-        return told
+                await until(lambda: len(calls) == 2)
+            await until(lambda: len(calls) == 3)
+        return calls
 
     assert asyncio.run(story()) == [("gained", 6), ("revoked", 3), ("gained", 3), ("revoked", 6)]
 

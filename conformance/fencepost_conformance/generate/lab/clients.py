@@ -125,8 +125,8 @@ class Client(MemberHost[M]):
                 self._commit(partitions, commit_id)
                 return
             case Listener(call=call, partitions=partitions):
-                told = " ".join(str(each.partition) for each in sorted(partitions)) or "no partition"
-                self._say(f"listener: {call.value} {told}")
+                owned = " ".join(str(each.partition) for each in sorted(partitions)) or "no partition"
+                self._say(f"listener: {call.value} {owned}")
             case Returned(failure=failure) if failure is not None:
                 self._say(f"the call throws: {failure.error.name if failure.error else failure.kind.value}")
             case _:

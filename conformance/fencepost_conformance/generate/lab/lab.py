@@ -162,8 +162,8 @@ class Lab(Clockwork[TimerKey]):
             self._let_time_pass(action)
         else:
             number = len(self.journal.rows)
-            told = self._act(action)
-            self.journal.rows.insert(number, Row(self.now, Kind.ACT, action.client or COORDINATOR, told))
+            text = self._act(action)
+            self.journal.rows.insert(number, Row(self.now, Kind.ACT, action.client or COORDINATOR, text))
             self.acts.append((self.moment, action))
         self.actions.append(action)
         self._look()
@@ -277,7 +277,7 @@ class Lab(Clockwork[TimerKey]):
         protocol = action.protocol
         assert protocol is not None
         plan = self._timeouts.client(action.client, protocol, static=action.static)
-        told = f"the user starts {action.client} ({protocol}{', static' if action.static else ''})"
+        text = f"the user starts {action.client} ({protocol}{', static' if action.static else ''})"
         for place, host in enumerate(self.hosts):
             if host.plan.name == action.client:
                 if host.running:
@@ -286,12 +286,12 @@ class Lab(Clockwork[TimerKey]):
                 successor.process = host.process
                 self.hosts[place] = successor
                 successor.start()
-                return told
+                return text
         if len(self.hosts) == MOST_CLIENTS:
             raise ActionError(f"a session has at most {MOST_CLIENTS} clients")
         self.hosts.append(self.host(plan))
         self.hosts[-1].start()
-        return told
+        return text
 
     def _grow(self, by: int) -> str:
         topic = self.broker.topics[TOPIC]
@@ -322,8 +322,8 @@ class Lab(Clockwork[TimerKey]):
             consumer_session_timeout_ms=changed.session_ms, consumer_heartbeat_interval_ms=changed.heartbeat_ms
         )
         self.feed(GroupConfigChanged(self.now, GROUP, config))
-        told = ", ".join(f"{name} {value}" for name, value in changes.items())
-        return f"{told}: for the consumer group now, for clients when they start"
+        new_values = ", ".join(f"{name} {value}" for name, value in changes.items())
+        return f"{new_values}: for the consumer group now, for clients when they start"
 
     # --- what the parts of the simulation ask for ---
 

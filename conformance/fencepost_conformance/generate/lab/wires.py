@@ -156,8 +156,8 @@ class Wires(Network):
         for message in flying:
             if message.number == number:
                 return message
-        told = ", ".join(str(each.number) for each in flying) or "none"
-        raise ActionError(f"no message {number} is on its way (on their way: {told})")
+        numbers = ", ".join(str(each.number) for each in flying) or "none"
+        raise ActionError(f"no message {number} is on its way (on their way: {numbers})")
 
     def _put(self, sender: str, receiver: str, body: RequestBody | ResponseBody) -> Message:
         lab, ends = self._lab, (sender, receiver)

@@ -34,7 +34,7 @@ NONE = ErrorCode.NONE
 class Generation:
     """The answers about one generation. ``sent``: the leader's assignments, in the order in which they arrived."""
 
-    told: tuple[str | None, str | None, str] | None = None
+    first_answer: tuple[str | None, str | None, str] | None = None
     informed: str | None = None  #: the member that got the members list
     sent: list[dict[str, bytes]] = field(default_factory=list)
     offset: int | None = None  #: offset of the assignment's record
@@ -190,9 +190,9 @@ class AnswerRules:
         generation = life.of(answer.generation_id)
         # Returning static members get new ids. Answers before v9 name the previous leader (C-STATIC-05).
         leader = life.now(answer.leader)
-        told = (answer.protocol_type, answer.protocol_name, leader)
-        if generation.told is not None:
-            type_, protocol, old_leader = generation.told
+        answered = (answer.protocol_type, answer.protocol_name, leader)
+        if generation.first_answer is not None:
+            type_, protocol, old_leader = generation.first_answer
             # A replaced member that is answered while the group prepares again may see another leader (C-STATIC-17).
             preparing = group.state is GroupState.PREPARING_REBALANCE
             agreed = (
@@ -202,8 +202,8 @@ class AnswerRules:
                 )  # answers before v7 have no protocol type
                 and (preparing or leader == life.now(old_leader))
             )
-            demand(agreed, "INV-JOIN-01", f"{text} says {told}, earlier answers {generation.told}")
-        generation.told = generation.told or told
+            demand(agreed, "INV-JOIN-01", f"{text} says {answered}, earlier answers {generation.first_answer}")
+        generation.first_answer = generation.first_answer or answered
         if answer.members:
             informed = answer.member_id if generation.informed is None else life.now(generation.informed)
             demand(

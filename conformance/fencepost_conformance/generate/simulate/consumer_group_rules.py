@@ -194,9 +194,9 @@ def check_downgrade(before: ConsumerGroupView, after: GroupView, names: dict[byt
     )
     target = {member_id: held(rows) for member_id, rows in before.target}
     old = {member.member_id: member for member in before.members}
-    heirs = dict(before.static_members)
+    by_instance = dict(before.static_members)
     for member in after.members:
-        was = old.get(member.member_id) or old.get(heirs.get(member.group_instance_id or "", ""))
+        was = old.get(member.member_id) or old.get(by_instance.get(member.group_instance_id or "", ""))
         demand(was is not None, "INV-CONV-01", f"{name}: {member.member_id} was not a member before")
         assert was is not None
         given, has = _partitions(member.assignment), _named(holdings(was), names)

@@ -30,8 +30,8 @@ class ConsumerHost(MemberHost[ConsumerMember]):
         """Whether the poll interval restarts. A poll in which a listener returned continues and counts again
         (N-POLL-01)."""
         waiting = self.member.waiting
-        goes_on = isinstance(event, ListenerDone) and waiting is not None and waiting.api is ApiCall.POLL
-        return goes_on or super().polls(event)
+        continues = isinstance(event, ListenerDone) and waiting is not None and waiting.api is ApiCall.POLL
+        return continues or super().polls(event)
 
     @property
     def reads(self) -> bool:

@@ -267,10 +267,10 @@ class Schedule:
         answer = await self._ask(o.OffsetFetchResponse, body, 9)
         if answer is None:
             return
-        (told,) = answer.groups
-        if told.error_code is not ErrorCode.NONE:
+        (answered,) = answer.groups
+        if answered.error_code is not ErrorCode.NONE:
             return
-        for row in told.topics[0].partitions:
+        for row in answered.topics[0].partitions:
             key = (group, "t", row.partition_index)
             if row.committed_offset < 0:
                 if key in known and group not in self._forgotten:

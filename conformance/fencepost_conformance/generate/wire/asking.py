@@ -83,19 +83,19 @@ class Offer:
     given: tuple[str, ...] = ()
 
 
-def offer(told: Ranges, protocol: GroupProtocol, where: Address, nodes: int, given: Sequence[str] = ()) -> Offer:
+def offer(supported: Ranges, protocol: GroupProtocol, where: Address, nodes: int, given: Sequence[str] = ()) -> Offer:
     """Return the versions that broker and suite share. ``given``: existing topics for the traces to use.
 
     Raises ``NotOffered`` if an API is missing that the protocol needs."""
     needed = CLIENTS[protocol]
     known = {key: m.VERSIONS[kind] for key, kind in (needed | ADMINISTRATORS[protocol]).items()} | _TRANSACTIONS
-    ranges = {key: bounds for key, spoken in known.items() if (bounds := _shared(told, key, spoken)) is not None}
-    topics = {key: bounds for key, spoken in _TOPICS.items() if (bounds := _shared(told, key, spoken)) is not None}
+    ranges = {key: bounds for key, spoken in known.items() if (bounds := _shared(supported, key, spoken)) is not None}
+    topics = {key: bounds for key, spoken in _TOPICS.items() if (bounds := _shared(supported, key, spoken)) is not None}
     for key in needed:
         if key not in ranges:
-            raise NotOffered(_missing(told, key, known[key], protocol, where))
+            raise NotOffered(_missing(supported, key, known[key], protocol, where))
     if _HEARTBEAT in needed:
-        if told[_HEARTBEAT] == _EARLY_ACCESS:
+        if supported[_HEARTBEAT] == _EARLY_ACCESS:
             raise NotOffered(
                 f"{where} offers ConsumerGroupHeartbeat v0 only (KIP-848 in early access, as in Kafka 3.7 to 3.9); "
                 f"--protocol {protocol} needs v1"
@@ -107,31 +107,33 @@ def offer(told: Ranges, protocol: GroupProtocol, where: Address, nodes: int, giv
             )
     absent = [key for key in known if key not in ranges]
     absent += [key for key in _TOPICS if key not in topics and not given]
-    absent += [FIND_COORDINATOR] if FIND_COORDINATOR not in told else []
+    absent += [FIND_COORDINATOR] if FIND_COORDINATOR not in supported else []
     if absent and FIND_COORDINATOR in absent and nodes > 1:
         raise NotOffered(f"{where} does not offer FindCoordinator, which a cluster of {nodes} brokers needs")
-    metadata = told.get(METADATA, (0, 0))
-    return Offer(ranges, topics, nodes, tuple(map(api_name, absent)), FIND_COORDINATOR in told, metadata, tuple(given))
+    metadata = supported.get(METADATA, (0, 0))
+    return Offer(
+        ranges, topics, nodes, tuple(map(api_name, absent)), FIND_COORDINATOR in supported, metadata, tuple(given)
+    )
 
 
-def _shared(told: Ranges, key: int, known: tuple[int, int]) -> tuple[int, int] | None:
-    low, high = told.get(key, (1, 0))
+def _shared(supported: Ranges, key: int, known: tuple[int, int]) -> tuple[int, int] | None:
+    low, high = supported.get(key, (1, 0))
     bounds = max(low, known[0]), min(high, known[1])
     return bounds if bounds[0] <= bounds[1] else None
 
 
-def _missing(told: Ranges, key: int, known: tuple[int, int], protocol: GroupProtocol, where: Address) -> str:
-    if key not in told:
+def _missing(supported: Ranges, key: int, known: tuple[int, int], protocol: GroupProtocol, where: Address) -> str:
+    if key not in supported:
         return f"{where} does not offer {api_name(key)}, which --protocol {protocol} needs"
-    (low, high), (first, last) = told[key], known
+    (low, high), (first, last) = supported[key], known
     return f"{where} offers {api_name(key)} v{low}-v{high}; --protocol {protocol} needs one of v{first}-v{last}"
 
 
-def default_profile(told: Ranges) -> str:
+def default_profile(supported: Ranges) -> str:
     """Return the default profile for a broker with these versions.
 
     Kafka 3.7 to 3.9 have KIP-848 in early access, and the Scala coordinator by default."""
-    early = told.get(_HEARTBEAT) == _EARLY_ACCESS
+    early = supported.get(_HEARTBEAT) == _EARLY_ACCESS
     return KAFKA_3_9.name if early else NEWEST_KAFKA.name
 
 

@@ -81,15 +81,15 @@ class Connection:
         header = self._header(API_KEYS[api], version, client_id)
         entity = fill(request_schema(api, version), values_of(body, version))
         if api in GROUP_APIS:
-            told, content = await self._exchange(header, entity, wire_body(body), partial(_read, api, version), said)
+            reply, content = await self._exchange(header, entity, wire_body(body), partial(_read, api, version), said)
         else:  # offset requests are noted as on the wire, as the recorder does
             answer, content = await self._exchange(
                 header, entity, plain(entity), partial(read_response, api, version), said
             )
-            told = to_response(api, answer)
+            reply = to_response(api, answer)
         if codes := odd_codes(content):
             raise MalformedFrame(f"{said} was answered with error code {codes[0]}, which this API does not have")
-        response: ResponseBody = told
+        response: ResponseBody = reply
         return response
 
     async def ask_plain(self, api: str, version: int, values: Any) -> Any:
@@ -97,8 +97,8 @@ class Connection:
         header = self._header(API_KEYS[api], version, "admin")
         entity, read = fill(request_schema(api, version), values), partial(read_response, api, version)
         said = f"{api} v{version} on connection {self._number}"
-        told, _ = await self._exchange(header, entity, plain(entity), read, said)
-        return told
+        reply, _ = await self._exchange(header, entity, plain(entity), read, said)
+        return reply
 
     def _header(self, key: int, version: int, client_id: str) -> RequestHeader:
         self._asked += 1
@@ -123,16 +123,16 @@ class Connection:
             raise MalformedFrame(f"the broker closed the connection instead of answering {said}")
         noted = partial(ReceivedLine, at_ms=self._notes.now(), **about)
         try:
-            told = read(answer)
+            reply = read(answer)
         except UnknownErrorCode as odd:
             kept = base64.urlsafe_b64encode(answer).decode()
             self._notes.lines.append(noted(body={"undecoded": kept, "error_code": odd.code}))
             raise
-        content = plain(told)
-        if isinstance(told, ListGroupsResponse) and self._notes.groups is not None:
+        content = plain(reply)
+        if isinstance(reply, ListGroupsResponse) and self._notes.groups is not None:
             content["groups"] = [row for row in content["groups"] if row["group_id"] in self._notes.groups]
         self._notes.lines.append(noted(body=content))
-        return told, content
+        return reply, content
 
     def close(self) -> None:
         self._notes.lines.append(DisconnectedLine(at_ms=self._notes.now(), connection=self._number, by="client"))

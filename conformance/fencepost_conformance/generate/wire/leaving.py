@@ -27,8 +27,8 @@ async def leave_and_delete(ask: AskPlain, offer: Offer, groups: Sequence[str]) -
                 members = [{"member_id": row.member_id} for row in group.members]
                 await ask("leave_group", newest[_LEAVE_GROUP], {"group_id": group.group_id, "members": members})
     if _CONSUMER_DESCRIBE in newest and _HEARTBEAT in newest:
-        told = await ask("consumer_group_describe", newest[_CONSUMER_DESCRIBE], {"group_ids": groups})
-        for group in told.groups:
+        reply = await ask("consumer_group_describe", newest[_CONSUMER_DESCRIBE], {"group_ids": groups})
+        for group in reply.groups:
             for row in group.members:
                 leave = {"group_id": group.group_id, "member_id": row.member_id, "member_epoch": LEAVE_EPOCH}
                 await ask("consumer_group_heartbeat", newest[_HEARTBEAT], leave)

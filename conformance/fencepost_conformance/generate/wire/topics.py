@@ -205,9 +205,9 @@ async def _described(ask: AskPlain, versions: tuple[int, int], names: Sequence[s
 
 
 def _keep_id(ids: dict[str, bytes], name: str, row: object) -> None:
-    told = getattr(row, "topic_id", None)
-    if isinstance(told, UUID):
-        ids[name] = told.bytes
+    topic_id = getattr(row, "topic_id", None)
+    if isinstance(topic_id, UUID):
+        ids[name] = topic_id.bytes
 
 
 def topics_of(rng: Random, prefix: str, offer: Offer, count: int = 4) -> Topics:

@@ -54,8 +54,8 @@ class ConsumerMember:
         if answer["error_code"] == "NONE":
             self.member_id, self.epoch = answer["member_id"] or self.member_id, answer["member_epoch"]
             if answer["assignment"] is not None:
-                told = answer["assignment"]["topic_partitions"]
-                self.assigned = {row["topic_id"]: sorted(row["partitions"]) for row in told if row["partitions"]}
+                assignment = answer["assignment"]["topic_partitions"]
+                self.assigned = {row["topic_id"]: sorted(row["partitions"]) for row in assignment if row["partitions"]}
         return answer
 
     async def acknowledge(self, **changes: Any) -> Answer:

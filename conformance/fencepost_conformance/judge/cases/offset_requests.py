@@ -72,15 +72,15 @@ async def expect_offset(client: Client, group: str, topic: Topic, offset: int, p
 async def expect_offset_soon(peer: Peer, topic: Topic, offset: int, **changes: Any) -> None:
     """Expect a committed offset of partition 0 of the case's group within 20 s; ``changes`` as in ``fetch``."""
     client = await peer.client()
-    told = None
+    committed = None
 
     async def is_there() -> bool:
-        nonlocal told
-        told = (await fetch(client, peer.group, topic, **changes)).at("topics.0.partitions.0")["committed_offset"]
-        return bool(told == offset)
+        nonlocal committed
+        committed = (await fetch(client, peer.group, topic, **changes)).at("topics.0.partitions.0")["committed_offset"]
+        return bool(committed == offset)
 
     holds = await peer.until(is_there)
-    peer.require(holds=holds, expected=f"offset {offset} within 20 s", received=f"offset {told}")
+    peer.require(holds=holds, expected=f"offset {offset} within 20 s", received=f"offset {committed}")
 
 
 def named(topic: Topic, *, by_id: bool) -> dict[str, Any]:

@@ -356,9 +356,9 @@ def check_trace(
     refusals += [_numbered(trace, refusal) for refusal in wrong_positions(trace, accepted)]
     named = {(refusal.group_id, refusal.line) for refusal in refusals}
     for refusal in of_rows:
-        told = _numbered(trace, refusal)
-        if (told.group_id, told.line) not in named:
-            refusals.append(told)
+        numbered = _numbered(trace, refusal)
+        if (numbered.group_id, numbered.line) not in named:
+            refusals.append(numbered)
     unread = undecoded(trace)
     refusals += [_numbered(trace, refusal) for refusal in unread.refusals]
     if unread.line and outcome == "accepted":

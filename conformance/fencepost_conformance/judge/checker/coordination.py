@@ -108,7 +108,7 @@ class Coordination:
         """
         if self.several:
             return self._may_have_moved(sent, answered, self.servers.get(connection, ""))
-        proven = max((asked for asked, told, _ in self.proofs if told < sent), default=-1)
+        proven = max((asked for asked, proved, _ in self.proofs if proved < sent), default=-1)
         if proven < 0 and not self.ready and sent_ms <= self.began_ms + LOADS_MS:
             return True
         return any(
@@ -117,9 +117,9 @@ class Coordination:
 
     def _may_have_moved(self, sent: int, answered: int, server: str) -> bool:
         """Whether this broker of several may have been another than the coordinator at some time between two lines."""
-        here = [(asked, told) for asked, told, by in self.proofs if self.servers.get(by, "") == server]
-        elsewhere = [told for _, told, by in self.proofs if self.servers.get(by, "") != server]
-        before = max((asked for asked, told in here if told < sent), default=-1)
+        here = [(asked, proved) for asked, proved, by in self.proofs if self.servers.get(by, "") == server]
+        elsewhere = [proved for _, proved, by in self.proofs if self.servers.get(by, "") != server]
+        before = max((asked for asked, proved in here if proved < sent), default=-1)
         if before < 0 and not self.ready:
             return True
         named = next((where for line, where in reversed(self.searches) if line < sent), None)
@@ -134,9 +134,9 @@ class Coordination:
 
 def coordinations(trace: WireTrace) -> Mapping[str, Coordination]:
     """The facts about each group that FindCoordinator or the header names, and, under "", about all others."""
-    told = dict(trace.provenance)
+    provenance = dict(trace.provenance)
     servers = {line.connection: line.server for line in trace.lines if isinstance(line, ConnectedLine)}
-    several = len({*servers.values()} - {""}) > 1 or int(told.get(NODES, "1")) > 1
+    several = len({*servers.values()} - {""}) > 1 or int(provenance.get(NODES, "1")) > 1
     first = trace.lines[0].at_ms if trace.lines else 0
     cuts = [
         (number, line.at_ms)
@@ -148,7 +148,7 @@ def coordinations(trace: WireTrace) -> Mapping[str, Coordination]:
         found.setdefault(group, []).append((number, at_ms, where))
     places = {where for rows in found.values() for *_, where in rows if where is not None}
     several = several or len(places) > 1
-    ready = told.get(COORDINATED, "").split()
+    ready = provenance.get(COORDINATED, "").split()
     made = {}
     for group in ("", *ready, *found):
         rows = found.get(group, ())

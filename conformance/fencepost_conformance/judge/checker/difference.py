@@ -96,17 +96,17 @@ def in_words(field: str, value: Any, names: TopicNames) -> str:
     if isinstance(value, tuple):
         return _list(value, names)
     if is_dataclass(value):
-        told = (f"{each.name} {in_words(each.name, getattr(value, each.name), names)}" for each in fields(value))
-        return ", ".join(told)
+        parts = (f"{each.name} {in_words(each.name, getattr(value, each.name), names)}" for each in fields(value))
+        return ", ".join(parts)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def both_in_words(field: str, seen: Any, expected: Any, names: TopicNames) -> tuple[str, str]:
     """Two values in words; if the words are the same, also the bytes on the wire."""
-    told = in_words(field, seen, names), in_words(field, expected, names)
-    if told[0] == told[1] and isinstance(seen, bytes) and isinstance(expected, bytes):
-        return f"{told[0]} in bytes {seen.hex()}", f"bytes {expected.hex()}"
-    return told
+    texts = in_words(field, seen, names), in_words(field, expected, names)
+    if texts[0] == texts[1] and isinstance(seen, bytes) and isinstance(expected, bytes):
+        return f"{texts[0]} in bytes {seen.hex()}", f"bytes {expected.hex()}"
+    return texts
 
 
 def _list(rows: tuple[Any, ...], names: TopicNames) -> str:
@@ -124,8 +124,8 @@ def _list(rows: tuple[Any, ...], names: TopicNames) -> str:
 
 def partitions_text(topics: Iterable[tuple[str, Iterable[int]]]) -> str:
     """Such as ``orders 4,5; payments 0``."""
-    told = "; ".join(f"{name} {','.join(map(str, sorted(numbers)))}" for name, numbers in sorted(topics))
-    return told or "no partitions"
+    text = "; ".join(f"{name} {','.join(map(str, sorted(numbers)))}" for name, numbers in sorted(topics))
+    return text or "no partitions"
 
 
 def _decoded(field: str, content: bytes) -> str:

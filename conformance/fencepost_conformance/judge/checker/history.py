@@ -217,12 +217,12 @@ class _Histories:
                 history.foreign = history.foreign or (number, "has an answer that could not be decoded")
                 continue
             if odd:
-                told: Answer = OddAnswer(odd)
+                reported: Answer = OddAnswer(odd)
             elif isinstance(answer, CommitAnswer):
-                told = answer
+                reported = answer
             else:
-                told = seen(op.version, _part_of(answer, group_id))
-            self._answered(group_id, number, line.at_ms, op, told)
+                reported = seen(op.version, _part_of(answer, group_id))
+            self._answered(group_id, number, line.at_ms, op, reported)
             if proves(op.body, op.answer, scala=self._scala):
                 self.groups[group_id].coordination.proofs.append((op.line, number, op.connection))
 
@@ -273,6 +273,6 @@ def member_ids(answers: Iterable[Answer | None]) -> set[str]:
             if value:
                 found.add(value)
         groups: Any = answer.groups if isinstance(answer, DescribeGroupsResponse) else ()
-        for told in (answer, *groups):
-            found.update(row.member_id for row in getattr(told, "members", ()))
+        for body in (answer, *groups):
+            found.update(row.member_id for row in getattr(body, "members", ()))
     return found

@@ -22,7 +22,7 @@ class NewIds:
     """
 
     def __init__(self, ops: Iterable[Op], known: Mapping[int, Answer]) -> None:
-        self._told: dict[int, str] = {}
+        self._answered: dict[int, str] = {}
         for op in ops:
             answer = known.get(op.id)
             if (
@@ -31,19 +31,19 @@ class NewIds:
                 and isinstance(answer, JoinGroupResponse)
                 and answer.member_id  # errors contain the id, too, if the request waited under it
             ):
-                self._told[op.id] = answer.member_id
-        self._untold: Collection[str] = sorted(member_ids(known.values()) - set(self._told.values()))
+                self._answered[op.id] = answer.member_id
+        self._unanswered: Collection[str] = sorted(member_ids(known.values()) - set(self._answered.values()))
 
     def candidates(self, op: Op, group: Group | None) -> tuple[str, ...]:
         """The ids that the coordinator may have generated for this request; only ``""`` if it needs none."""
         body = op.body
         if not isinstance(body, JoinGroupRequest) or body.member_id:
             return ("",)
-        told = self._told.get(op.id)
-        if told is not None:
-            return (told,)
+        member_id = self._answered.get(op.id)
+        if member_id is not None:
+            return (member_id,)
         # a generated id begins with the instance id or the client id (G-WIRE-28)
         prefix = body.group_instance_id or op.client_id
         used = set() if group is None else {member.member_id for member in group.members} | group.pending_join
-        shown = [made for made in self._untold if made.startswith(prefix) and made not in used]
+        shown = [made for made in self._unanswered if made.startswith(prefix) and made not in used]
         return (*shown, f"{prefix}{UNSEEN}{op.id}")

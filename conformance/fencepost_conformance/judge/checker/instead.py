@@ -46,9 +46,9 @@ class Instead:
     line: int | None = None
 
     def __str__(self) -> str:
-        told = " and ".join(spelled(field, value) for field, value in self.settings)
+        text = " and ".join(spelled(field, value) for field, value in self.settings)
         upto = "" if self.line is None else f" up to line {self.line}"
-        return f"would be accepted{upto} with {told}, which the trace does not show; give it with --setting"
+        return f"would be accepted{upto} with {text}, which the trace does not show; give it with --setting"
 
 
 def instead(history: History, line: int, settings: Settings, assumed: Iterable[str], check: Check) -> Instead | None:

@@ -51,7 +51,7 @@ class _Exchange:
     line: int
     answer_line: int
     sent: SentLine
-    told: ReceivedLine
+    received: ReceivedLine
     asked: ListGroupsRequest
     rows: tuple[ListedGroup, ...]
 
@@ -119,7 +119,7 @@ def _callers(events: Iterable[Event]) -> frozenset[int]:
 
 def _may_be_away(history: History, each: _Exchange) -> bool:
     return history.coordination.may_be_away(
-        each.line, each.answer_line, each.sent.connection, sent_ms=each.sent.at_ms, answered_ms=each.told.at_ms
+        each.line, each.answer_line, each.sent.connection, sent_ms=each.sent.at_ms, answered_ms=each.received.at_ms
     )
 
 
@@ -131,4 +131,6 @@ def _events(number: int, group_id: str, each: _Exchange, rows: tuple[ListedGroup
         number, each.line, sent.at_ms, sent.connection, sent.api_version, sent.client_id or "", body, None, answer,
         each.answer_line,
     )  # fmt: skip
-    return Event(sent.at_ms, each.line, op, answered=False), Event(each.told.at_ms, each.answer_line, op, answered=True)
+    return Event(sent.at_ms, each.line, op, answered=False), Event(
+        each.received.at_ms, each.answer_line, op, answered=True
+    )

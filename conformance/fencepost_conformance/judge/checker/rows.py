@@ -57,7 +57,7 @@ class _Rows:
     field: str
     thing: str
     asked: Counter[str]
-    told: Counter[str]
+    answered: Counter[str]
 
 
 def wrong_rows(trace: WireTrace) -> Iterator[Refusal]:
@@ -95,37 +95,37 @@ def _refusal(number: int, line: ReceivedLine, rows: _Rows, key: str, what: str) 
 
 def _difference(rows: _Rows) -> tuple[str, str] | None:
     """The first thing with wrong rows, and what is wrong."""
-    for key, times in rows.told.items():
+    for key, times in rows.answered.items():
         if key not in rows.asked:
             return key, f"with a row for {key}, which was not asked for"
         if times > rows.asked[key]:
             return key, f"with {times} rows for {key}"
     for key in rows.asked:
-        if key not in rows.told:
+        if key not in rows.answered:
             return key, f"without a row for {key}"
     return None
 
 
-def _rows(api: int, version: int, ask: _Body, told: _Body) -> Iterator[_Rows]:
+def _rows(api: int, version: int, ask: _Body, answer: _Body) -> Iterator[_Rows]:
     if api in (_DESCRIBE_GROUPS, _CONSUMER_GROUP_DESCRIBE, _DELETE_GROUPS):
         names = ask.get("groups") or ask.get("group_ids") or ask.get("groups_names") or ()
         field = "results" if api == _DELETE_GROUPS else "groups"
-        rows = Counter(str(row["group_id"]) for row in told.get(field) or ())
+        rows = Counter(str(row["group_id"]) for row in answer.get(field) or ())
         yield _Rows(None, field, "group", Counter(str(name or "") for name in names), rows)
     elif api == _OFFSET_FETCH and version >= _MANY_GROUPS:
-        yield from _of_groups(ask, told)
-    elif told.get("error_code"):
+        yield from _of_groups(ask, answer)
+    elif answer.get("error_code"):
         return
     elif api == _LEAVE_GROUP:
         if version >= _MANY_MEMBERS:
-            asked, rows = Counter(map(_member, ask["members"])), Counter(map(_member, told.get("members") or ()))
+            asked, rows = Counter(map(_member, ask["members"])), Counter(map(_member, answer.get("members") or ()))
             yield _Rows(ask["group_id"], "members", "member", asked, rows)
     elif ask.get("topics") is not None:
-        yield _Rows(ask["group_id"], "topics", "partition", _partitions(ask), _partitions(told))
+        yield _Rows(ask["group_id"], "topics", "partition", _partitions(ask), _partitions(answer))
 
 
-def _of_groups(ask: _Body, told: _Body) -> Iterator[_Rows]:
-    groups, rows = ask.get("groups") or (), told.get("groups") or ()
+def _of_groups(ask: _Body, answer: _Body) -> Iterator[_Rows]:
+    groups, rows = ask.get("groups") or (), answer.get("groups") or ()
     names = Counter(str(each["group_id"]) for each in groups)
     yield _Rows(None, "groups", "group", names, Counter(str(row["group_id"]) for row in rows))
     for each in groups:

@@ -200,8 +200,8 @@ class Search:
         line = 0
         for number, event in enumerate(self.events):
             if number > self.loaded and event.answered and event.op.answer is not None:
-                told = is_absent(event.op.answer) and self._may_be_away(event.op)
-                if told or any(line < cut < event.line for cut in cuts):
+                absent = is_absent(event.op.answer) and self._may_be_away(event.op)
+                if absent or any(line < cut < event.line for cut in cuts):
                     found.add(number)
                 line = event.line
         return frozenset(found)
@@ -405,10 +405,10 @@ class Search:
             and self.seen_ms.get(event.op.id, self.events[at].at_ms) >= self.events[at].at_ms
             and event.op.answer_line >= self.events[at].line
         ]
-        told = [op.id for op in waiting if op.id in self.known]
-        if all(getattr(self.known[number], "error_code", None) in NOT_HERE for number in told):
+        op_ids = [op.id for op in waiting if op.id in self.known]
+        if all(getattr(self.known[number], "error_code", None) in NOT_HERE for number in op_ids):
             self.decided = ("F-SURV-02",)
-            given = config.given.union(told)
+            given = config.given.union(op_ids)
             yield at, config._replace(state=self.model.initial(), clocks=(), given=given, away=True)
 
     def _begin(self, at: int, config: Config, op: Op) -> Iterator[tuple[int, Config]]:
@@ -503,20 +503,20 @@ class Search:
             yield at, config._replace(given=self._given(config.given, op.id))
             return
         rules: tuple[str, ...] = ("C-ADM-05",)
-        told: ResponseBody
+        expected: ResponseBody
         absent: ResponseBody
         seen_: Answer | None = answer
         if isinstance(op.body, Listing):
-            told = expected_listing(group_id, group, op.version, op.body)
+            expected = expected_listing(group_id, group, op.version, op.body)
             absent = expected_listing(group_id, None, op.version, op.body)
         else:
-            told = expected_description(group_id, group, op.version, scala=self.scala)
+            expected = expected_description(group_id, group, op.version, scala=self.scala)
             absent = expected_description(group_id, None, op.version, scala=self.scala)
             seen_ = described(answer, op.version) if isinstance(answer, DescribeGroupsResponse) else None
             rules = ("C-ADM-02",) if group is None else ("C-ADM-03", "C-ADM-12")
         if op.id == self.probe:
-            self.answers.setdefault(told, rules)
-        elif seen_ in (None, told) or (self._may_be_unseen(config) and seen_ == absent):
+            self.answers.setdefault(expected, rules)
+        elif seen_ in (None, expected) or (self._may_be_unseen(config) and seen_ == absent):
             self.decided = rules[:1]
             yield at, config._replace(given=self._given(config.given, op.id))
 

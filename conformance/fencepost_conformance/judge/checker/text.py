@@ -43,8 +43,8 @@ def _member(member_id: str) -> str:
 
 def _rows(rows: tuple[TopicPartitions, ...]) -> str:
     """Such as ``cf08d9a5…: 0 1 2``; topics by the beginning of their id."""
-    told = [f"{row.topic_id.hex()[:8]}…: {' '.join(map(str, row.partitions))}" for row in rows]
-    return "; ".join(told) or "of nothing"
+    texts = [f"{row.topic_id.hex()[:8]}…: {' '.join(map(str, row.partitions))}" for row in rows]
+    return "; ".join(texts) or "of nothing"
 
 
 def request_text(op: Op) -> str:
@@ -84,13 +84,13 @@ def of_answers(op: Op, allowed: Mapping[Answer, tuple[str, ...]]) -> Difference:
     field, seen, expected = next(differing(given, nearest))
     if isinstance(op.answer, OddAnswer):
         field, expected = "error_code", getattr(nearest, "error_code", nearest)
-    told, wanted = both_in_words(field, seen, expected, {})
+    shown, wanted = both_in_words(field, seen, expected, {})
     if field == "error_code":
         codes = dict.fromkeys(getattr(answer, "error_code", expected) for answer in others)
         wanted = " or ".join(in_words(field, code, {}) for code in codes)
     why = because(op, field, seen, expected, allowed[nearest])
-    told = _odd(op.answer) if isinstance(op.answer, OddAnswer) else told
-    return Difference(api_name(op), op.version, asker(op), field, told, wanted, why)
+    shown = _odd(op.answer) if isinstance(op.answer, OddAnswer) else shown
+    return Difference(api_name(op), op.version, asker(op), field, shown, wanted, why)
 
 
 def of_wrong(wrong: Wrong, names: TopicNames) -> Difference:
@@ -102,9 +102,9 @@ def of_wrong(wrong: Wrong, names: TopicNames) -> Difference:
     elif field == "member_id":
         expected = getattr(op.body, "member_id", None)
     why = because(op, field, wrong.seen, expected, wrong.rules)
-    told = _odd(op.answer) if isinstance(op.answer, OddAnswer) else in_words(field, wrong.seen, names)
+    shown = _odd(op.answer) if isinstance(op.answer, OddAnswer) else in_words(field, wrong.seen, names)
     wanted = wrong.allowed.partition(": ")[0] if why else wrong.allowed
-    return Difference(api_name(op), op.version, asker(op), field, told, wanted, why)
+    return Difference(api_name(op), op.version, asker(op), field, shown, wanted, why)
 
 
 def _odd(answer: OddAnswer) -> str:

@@ -23,7 +23,7 @@ _FATAL: Final = (
 
 def beaten(
     dice: Random,
-    told: int,
+    answered_epoch: int,
     topics: Collection[str],
     numbers: Mapping[str, tuple[int, int]],
     intervals_ms: tuple[int, ...] = (3_000, 3_000, 5_000),
@@ -34,8 +34,8 @@ def beaten(
     error = dice.choice(_FATAL) if chance < 0.02 else dice.choice(_PASSING) if chance < 0.2 else ErrorCode.NONE
     epoch, assignment = 0, None
     if error is ErrorCode.NONE:
-        epoch = told if told < 0 else max(told, 1) + dice.choice((0, 0, 1))
-        if told >= 0 and dice.random() < (0.9 if told == 0 else 0.4):
+        epoch = answered_epoch if answered_epoch < 0 else max(answered_epoch, 1) + dice.choice((0, 0, 1))
+        if answered_epoch >= 0 and dice.random() < (0.9 if answered_epoch == 0 else 0.4):
             assignment = _assignment(dice, topics, numbers)
     named = ("m", "m", "n", None)[epoch % 4] if error is ErrorCode.NONE else None  # no extra draw
     body = ConsumerGroupHeartbeatResponse(

@@ -101,15 +101,15 @@ def in_order(beat: Outcome) -> None:
     beat["owned"] = beat["owned"] and sorted(beat["owned"], key=lambda each: each[0])
 
 
-def of_kafka(told: Outcome) -> Outcome:
+def of_kafka(outcome: Outcome) -> Outcome:
     """Normalise the JVM's outcome. Sets are sorted. A metadata request without topics is dropped: a client that
     subscribes by an expression asks only for brokers with it. A run that could not continue contains a fault."""
-    if "fault" in told:
-        return told
-    for send in told["sends"]:
+    if "fault" in outcome:
+        return outcome
+    for send in outcome["sends"]:
         if send["kind"] == "heartbeat":
             in_order(send)
-    told["metadata"] = [topics for topics in told["metadata"] if topics != []]
-    if told["state"] not in MEMBERS:
-        told |= {"current": None, "target": None}
-    return told | {name: told[name] and sorted(told[name]) for name in ("current", "target")}
+    outcome["metadata"] = [topics for topics in outcome["metadata"] if topics != []]
+    if outcome["state"] not in MEMBERS:
+        outcome |= {"current": None, "target": None}
+    return outcome | {name: outcome[name] and sorted(outcome[name]) for name in ("current", "target")}

@@ -50,7 +50,7 @@ _CLOSE = {
 class _Maker:
     def __init__(self, seed: int, profile: Profile) -> None:
         self.dice = random.Random(f"consumer {seed}")
-        told: dict[str, Any] = {
+        options: dict[str, Any] = {
             "group_id": "g",
             "group_instance_id": self.dice.choice((None, None, "i")),
             "rack": self.dice.choice((None, "r")),
@@ -62,9 +62,9 @@ class _Maker:
             "auto_commit": False,
             "listener": self.dice.random() < 0.8,
         }
-        self.made = Schedule(told, TOPICS)
+        self.made = Schedule(options, TOPICS)
         self.now = 1_000_000
-        self.member = ConsumerMember(ConsumerSettings(**told, profile=profile), "m")
+        self.member = ConsumerMember(ConsumerSettings(**options, profile=profile), "m")
         self.numbers: dict[int, int] = {}  # sending order by request id
         self.epochs: dict[int, int] = {}  # epoch in each request
         self.cluster: frozenset[str] = frozenset()
@@ -79,11 +79,11 @@ class _Maker:
 
     # --- steps ---
 
-    def _do(self, event: MemberEvent, told: dict[str, Any]) -> None:
+    def _do(self, event: MemberEvent, entry: dict[str, Any]) -> None:
         commands = self._step(event)
         asked = [each for each in commands if isinstance(each, RequestMetadata)]
         index = len(self.made.events)
-        self.made.events.append({**told, "at": self.now})
+        self.made.events.append({**entry, "at": self.now})
         while asked:  # metadata is answered at once
             self.cluster = self._covered(asked[-1])
             more = self._step(MetadataChanged(self.now, self._topics()))
@@ -156,8 +156,8 @@ class _Maker:
             self._do(RequestLost(self.now, request_id=request_id), {"kind": "lost"})
             return
         body, words = beaten(dice, self.epochs[request_id], self.member.subscription.topics, TOPICS)
-        told = {"kind": "answer", "request": self.numbers[request_id], **words}
-        self._do(Answered(self.now, request_id=request_id, body=body), told)
+        entry = {"kind": "answer", "request": self.numbers[request_id], **words}
+        self._do(Answered(self.now, request_id=request_id, body=body), entry)
 
 
 def schedule(seed: int, length: int, profile: Profile) -> Schedule:

@@ -93,8 +93,8 @@ def in_words(body: ResponseBody) -> dict[str, Any]:
                 "skip": body.skip_assignment,
             }  # fmt: skip
         case SyncGroupResponse():
-            told = {"protocol_type": body.protocol_type, "protocol": body.protocol_name}
-            return {**told, "assignment": _text(body.assignment)}
+            fields = {"protocol_type": body.protocol_type, "protocol": body.protocol_name}
+            return {**fields, "assignment": _text(body.assignment)}
     return {}
 
 

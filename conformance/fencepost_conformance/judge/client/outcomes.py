@@ -95,10 +95,10 @@ def request_of(command: Command) -> Outcome | None:
     if not isinstance(command, Send):
         return None
     body = command.body
-    told: Outcome = {"group": body.group_id, "timeout": command.timeout_ms}  # type: ignore[union-attr]
+    fields: Outcome = {"group": body.group_id, "timeout": command.timeout_ms}  # type: ignore[union-attr]
     match body:
         case JoinGroupRequest():
-            return told | {
+            return fields | {
                 "kind": "join",
                 "session": body.session_timeout_ms,
                 "rebalance": body.rebalance_timeout_ms,
@@ -109,7 +109,7 @@ def request_of(command: Command) -> Outcome | None:
                 "protocols": [[each.name, _subscription(each.metadata)] for each in body.protocols],
             }
         case SyncGroupRequest():
-            return told | {
+            return fields | {
                 "kind": "sync",
                 "generation": body.generation_id,
                 "member": body.member_id,
@@ -119,14 +119,14 @@ def request_of(command: Command) -> Outcome | None:
                 "assignments": sorted([each.member_id, _assignment(each.assignment)] for each in body.assignments),
             }
         case HeartbeatRequest():
-            return told | {
+            return fields | {
                 "kind": "heartbeat",
                 "generation": body.generation_id,
                 "member": body.member_id,
                 "instance": body.group_instance_id,
             }
         case LeaveGroupRequest():
-            return told | {
+            return fields | {
                 "kind": "leave",
                 "members": [[each.member_id, each.group_instance_id, each.reason] for each in body.members],
             }
@@ -146,10 +146,10 @@ def _assignment(data: bytes) -> list[str]:
     return [*(f"{each.topic}-{each.partition}" for each in decode_assignment(data).partitions), data.hex()]
 
 
-def of_kafka(told: Outcome) -> Outcome:
+def of_kafka(outcome: Outcome) -> Outcome:
     """Normalise the JVM's outcome: decode embedded bytes."""
-    decoded(told["sends"])
-    return told
+    decoded(outcome["sends"])
+    return outcome
 
 
 def decoded(sends: list[Outcome]) -> None:

@@ -62,14 +62,14 @@ def name(partition: TopicPartition) -> str:
 
 
 class Answers:
-    """Draws answers with ``dice``; each method adds to ``told`` what the JVM must know."""
+    """Draws answers with ``dice``; each method adds to ``entry`` what the JVM must know."""
 
     dice: random.Random
 
     def _error(self, chance: float, errors: Iterable[ErrorCode]) -> ErrorCode:
         return self.dice.choice(list(errors)) if self.dice.random() < chance else _E.NONE
 
-    def _committed(self, asked: OffsetCommitRequest, told: dict[str, Any]) -> OffsetCommitResponse:
+    def _committed(self, asked: OffsetCommitRequest, entry: dict[str, Any]) -> OffsetCommitResponse:
         bad = self.dice.random() < 0.3
         topics, rows = [], []
         for topic in sorted(asked.topics, key=lambda each: (each.name or "", each.topic_id)):
@@ -80,10 +80,10 @@ class Answers:
                 shown = topic.name or f"#{topic.topic_id[0]}"
                 rows.append([f"{shown}-{each.partition_index}", int(error.value)])
             topics.append(OffsetCommitResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=tuple(parts)))
-        told["rows"] = rows
+        entry["rows"] = rows
         return OffsetCommitResponse(tuple(topics))
 
-    def _offsets(self, asked: OffsetFetchRequest, told: dict[str, Any]) -> OffsetFetchResponse:
+    def _offsets(self, asked: OffsetFetchRequest, entry: dict[str, Any]) -> OffsetFetchResponse:
         dice = self.dice
         error = self._error(0.15, _GROUP)
         bad = dice.random() < 0.2
@@ -104,11 +104,11 @@ class Answers:
                 rows.append([f"{shown}-{index}", offset, epoch, metadata, int(code.value)])
             topics.append(OffsetFetchResponseTopic(name=topic.name, topic_id=topic.topic_id, partitions=tuple(parts)))
         ended = error is not _E.NONE
-        told |= {"error": int(error.value), "rows": [] if ended else rows}
+        entry |= {"error": int(error.value), "rows": [] if ended else rows}
         group = OffsetFetchResponseGroup("g", error_code=error, topics=() if ended else tuple(topics))
         return OffsetFetchResponse((group,))
 
-    def _listed(self, partitions: list[TopicPartition], told: dict[str, Any], *, end: bool) -> ListOffsetsResponse:
+    def _listed(self, partitions: list[TopicPartition], entry: dict[str, Any], *, end: bool) -> ListOffsetsResponse:
         """``end``: the request is for a lag. A log always has an end. If an answer denied it, Kafka would throw at the
         next network use, so schedules contain no such answer."""
         dice = self.dice
@@ -124,10 +124,10 @@ class Answers:
             known = None if epoch < 0 else epoch
             found.append(ListedOffset(each, offset=offset, leader_epoch=known, error_code=error))
             rows.append([name(each), offset, epoch, int(error.value)])
-        told["rows"] = rows
+        entry["rows"] = rows
         return ListOffsetsResponse(tuple(found))
 
-    def _ends(self, partitions: list[TopicPartition], told: dict[str, Any]) -> OffsetForLeaderEpochResponse:
+    def _ends(self, partitions: list[TopicPartition], entry: dict[str, Any]) -> OffsetForLeaderEpochResponse:
         dice = self.dice
         bad = dice.random() < 0.2
         found, rows = [], []
@@ -137,10 +137,10 @@ class Answers:
             end, epoch = (-1, -1) if undefined else (dice.choice((5, 15, 100)), dice.randrange(4))
             found.append(EpochEnd(each, leader_epoch=epoch, end_offset=end, error_code=error))
             rows.append([name(each), epoch, end, int(error.value)])
-        told["rows"] = rows
+        entry["rows"] = rows
         return OffsetForLeaderEpochResponse(tuple(found))
 
-    def _fetched(self, asked: FetchRequest, told: dict[str, Any]) -> FetchResponse:
+    def _fetched(self, asked: FetchRequest, entry: dict[str, Any]) -> FetchResponse:
         dice = self.dice
         bad = dice.random() < 0.2
         found, rows = [], []
@@ -163,7 +163,7 @@ class Answers:
                 )
             )  # fmt: skip
             rows.append([name(each.partition), int(error.value), high, stable, start, replica, batches])
-        told |= {"error": 0, "rows": rows}
+        entry |= {"error": 0, "rows": rows}
         return FetchResponse(tuple(found))
 
     def _batches(self, offset: int) -> list[Any]:

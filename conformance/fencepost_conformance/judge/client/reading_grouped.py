@@ -62,9 +62,9 @@ class Grouped(Maker, ABC):
             own = [2 * each.request_id for each in self.consumer.member.sent]
             own += [2 * each + 1 for each, sent in self.reader.sent.items() if kind(sent)[1] is None]
             request_id = min(own, key=self.sent_at.__getitem__)
-        told = {"kind": "lost", "of": self._place(request_id)}
+        entry = {"kind": "lost", "of": self._place(request_id)}
         lost = NeverArrived if request_id % 2 else RequestLost
-        self._do(lost(self.now, request_id=request_id), told)
+        self._do(lost(self.now, request_id=request_id), entry)
 
     def _place(self, request_id: int) -> list[Any]:
         """Like ``_placed``, for a request of either half."""

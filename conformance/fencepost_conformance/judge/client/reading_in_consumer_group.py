@@ -119,8 +119,8 @@ class _InGroup(Grouped):
         assert isinstance(asked, ConsumerGroupHeartbeatRequest)
         topics = self.member.subscription.topics
         body, words = beaten(self.dice, asked.member_epoch, topics, TOPICS, (HOURS_MS // 2,))
-        told = {"kind": "answer", "of": self._place(2 * number), **words}
-        self._do(Answered(self.now, request_id=2 * number, body=body), told)
+        entry = {"kind": "answer", "of": self._place(2 * number), **words}
+        self._do(Answered(self.now, request_id=2 * number, body=body), entry)
 
     def _place_of_member(self, number: int) -> list[Any]:
         return ["heartbeat", "null", [each.request_id for each in self.member.sent].index(number)]

@@ -196,8 +196,8 @@ class _InGroup(Grouped):
                 body = HeartbeatResponse(error)
             case SentKind.LEAVE:
                 body = LeaveGroupResponse(error)
-        told = {"kind": "answer", "of": self._place(2 * number), "error": int(error.value), **in_words(body)}
-        self._do(Answered(self.now, request_id=2 * number, body=body), told)
+        entry = {"kind": "answer", "of": self._place(2 * number), "error": int(error.value), **in_words(body)}
+        self._do(Answered(self.now, request_id=2 * number, body=body), entry)
 
 
 def schedule(seed: int, length: int, profile: Profile) -> Schedule:

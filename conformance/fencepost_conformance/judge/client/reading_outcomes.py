@@ -70,17 +70,17 @@ def outcome(first: int, consumer: Consumer, commands: tuple[ConsumerCommand, ...
     }
 
 
-def loosely(told: Outcome) -> Outcome:
+def loosely(outcome: Outcome) -> Outcome:
     """Drop the offsets in callbacks for failed or empty commits: the new consumer passes none (4.4.0 and 4.3.1)."""
-    for call in told.get("calls", ()):
+    for call in outcome.get("calls", ()):
         if call[0] == "commit" and (call[3] is not None or not call[2]):
             call[2] = None
-    return told
+    return outcome
 
 
-def of_new_kafka(told: Outcome) -> Outcome:
+def of_new_kafka(outcome: Outcome) -> Outcome:
     """Normalise the JVM's outcome of the new consumer."""
-    return loosely(of_kafka(told))
+    return loosely(of_kafka(outcome))
 
 
 def ordered(sends: list[Outcome]) -> list[Outcome]:
@@ -241,16 +241,16 @@ def _end(timestamp: int) -> int:
     return timestamp if timestamp in (-1, -2) else 0
 
 
-def of_kafka(told: Outcome) -> Outcome:
+def of_kafka(outcome: Outcome) -> Outcome:
     """Normalise the JVM's outcome: sort what has no order; replace times that come from the clock."""
-    if "fault" in told:
-        return told
-    decoded(told["sends"])
-    for send in told["sends"]:
+    if "fault" in outcome:
+        return outcome
+    decoded(outcome["sends"])
+    for send in outcome["sends"]:
         if send["kind"] == "list":
             send["rows"] = sorted([name, _end(time)] for name, time, _ in send["rows"])
         elif send["kind"] in ("commit", "offsets", "epochs"):
             send["rows"] = sorted(send["rows"])
         elif send["kind"] == "heartbeat" and "owned" in send:
             in_order(send)
-    return told | {"sends": ordered(told["sends"])}
+    return outcome | {"sends": ordered(outcome["sends"])}

@@ -111,12 +111,12 @@ class Maker(Answers):
         self.leaders = {
             each: (dice.randrange(2), dice.randrange(1, 4) if epochs else -1) for each in PARTITIONS
         }  # broker and epoch by partition; broker -1: no leader
-        told = {
+        options = {
             **group, **member, **reading, "reading": True, "reset": reset, "assignor": assignor,
             "isolation": "read_committed" if stable else "read_uncommitted", "leaders": self._led(),
             "in_group": in_group,
         }  # fmt: skip
-        self.made = Schedule(told, TOPICS)
+        self.made = Schedule(options, TOPICS)
         settings = ReaderSettings(
             **group, **reading, reset=reset_policy(reset), read_committed=stable, client=client, profile=profile
         )
@@ -150,9 +150,9 @@ class Maker(Answers):
 
     # --- steps ---
 
-    def _do(self, event: ConsumerEvent, told: dict[str, Any]) -> None:
+    def _do(self, event: ConsumerEvent, entry: dict[str, Any]) -> None:
         first = len(self.made.events)
-        self.made.events.append({**told, "at": self.now})
+        self.made.events.append({**entry, "at": self.now})
         commands: tuple[ConsumerCommand, ...] = ()
         refused = None
         before = self.reader.partitions.keys()
@@ -178,8 +178,8 @@ class Maker(Answers):
         for each in commands:
             if isinstance(each, Send | SendToLeader):
                 self.bodies[each.request_id] = each.body
-        told_of = outcome(first, self.consumer, commands, refused)
-        self.made.outcomes.append(told_of if self.old else loosely(told_of))
+        expected = outcome(first, self.consumer, commands, refused)
+        self.made.outcomes.append(expected if self.old else loosely(expected))
 
     def _news(self) -> tuple[ConsumerEvent, ...]:
         """Return the current metadata."""
@@ -253,18 +253,18 @@ class Maker(Answers):
     def _metadata(self) -> None:
         """Move, lose or find leaders. Sometimes the metadata are old; ``truth`` is the answer to the next request."""
         dice = self.dice
-        told = {}
+        leaders = {}
         for each, (node, epoch) in self.leaders.items():
             if dice.random() < 0.3:
                 later = epoch if epoch < 0 else epoch + dice.choice((0, 1, 1, 2))
-                self.leaders[each] = told[each] = dice.choice((0, 1, 0, 1, -1)), later
+                self.leaders[each] = leaders[each] = dice.choice((0, 1, 0, 1, -1)), later
             elif dice.random() < 0.1 and epoch > 0 and each.topic in self.reader.watched_topics:
-                told[each] = dice.randrange(2), epoch - 1
+                leaders[each] = dice.randrange(2), epoch - 1
             else:
-                told[each] = node, epoch
-        shown = {name(each): list(leader) for each, leader in told.items()}
+                leaders[each] = node, epoch
+        shown = {name(each): list(leader) for each, leader in leaders.items()}
         self._do(
-            LeadersChanged(self.now, known(told), self._ids()),
+            LeadersChanged(self.now, known(leaders), self._ids()),
             {"kind": "metadata", "leaders": shown, "truth": self._led()},
         )
 
@@ -287,13 +287,13 @@ class Maker(Answers):
         elif chance < 0.80:
             paused = dice.random() < 0.5
             several = self._some()
-            told = {"kind": "pause" if paused else "resume", "partitions": [name(each) for each in several]}
-            self._do((Pause if paused else Resume)(self.now, several), told)
+            entry = {"kind": "pause" if paused else "resume", "partitions": [name(each) for each in several]}
+            self._do((Pause if paused else Resume)(self.now, several), entry)
         elif chance < 0.84:
             several = self._some() if dice.random() < 0.8 else ()
             to = dice.choice((Reset.EARLIEST, Reset.LATEST))
-            told = {"kind": "seek_to", "partitions": [name(each) for each in several], "to": to.value}
-            self._do(SeekToEnd(self.now, several, to), told)
+            entry = {"kind": "seek_to", "partitions": [name(each) for each in several], "to": to.value}
+            self._do(SeekToEnd(self.now, several, to), entry)
         elif chance < 0.95:
             self._ask()
         elif chance < 0.97:
@@ -326,8 +326,8 @@ class Maker(Answers):
         epoch = dice.choice((None, None, 0, 1, 2, 3, 4))
         if partition not in self.reader.partitions:  # Kafka would use the epoch before it rejects the seek
             epoch = None
-        told = {"kind": "seek", "partition": name(partition), "offset": offset, "epoch": epoch}
-        self._do(Seek(self.now, partition, offset, epoch), told)
+        entry = {"kind": "seek", "partition": name(partition), "offset": offset, "epoch": epoch}
+        self._do(Seek(self.now, partition, offset, epoch), entry)
 
     def _commit(self) -> None:
         dice = self.dice
@@ -346,28 +346,28 @@ class Maker(Answers):
                 for each in chosen
             )
         offsets = named and [[name(each), at.offset, at.leader_epoch, at.metadata] for each, at in named]
-        told: dict[str, Any] = {"offsets": None if named is None else list(offsets or ())}
+        fields: dict[str, Any] = {"offsets": None if named is None else list(offsets or ())}
         if dice.random() < 0.5 and (self.old or not self.reader.wakeup):
             timeout = dice.choice((150, 1_000, 60_000)) if self.old else 3_600_000
-            self._do(CommitSync(self.now, named, timeout), {"kind": "commit_sync", "timeout": timeout, **told})
+            self._do(CommitSync(self.now, named, timeout), {"kind": "commit_sync", "timeout": timeout, **fields})
         else:
             self.callbacks += 1
             label = None if dice.random() < 0.1 else self.callbacks
-            self._do(CommitAsync(self.now, named, label), {"kind": "commit_async", "callback": label, **told})
+            self._do(CommitAsync(self.now, named, label), {"kind": "commit_async", "callback": label, **fields})
 
     def _ask(self) -> None:
         dice = self.dice
         several = self._some()
         timeout = dice.choice((150, 1_000, 60_000)) if self.old else 3_600_000
-        told: dict[str, Any] = {"partition": name(several[0]), "timeout": timeout}
+        fields: dict[str, Any] = {"partition": name(several[0]), "timeout": timeout}
         chance = dice.random()
         if chance < 0.3 and (self.old or not self.reader.wakeup):
-            told = {"kind": "committed", "partitions": [name(each) for each in several], "timeout": timeout}
-            self._do(AskCommitted(self.now, several, timeout), told)
+            fields = {"kind": "committed", "partitions": [name(each) for each in several], "timeout": timeout}
+            self._do(AskCommitted(self.now, several, timeout), fields)
         elif chance < 0.6:
-            self._do(AskPosition(self.now, several[0], timeout), {"kind": "position", **told})
+            self._do(AskPosition(self.now, several[0], timeout), {"kind": "position", **fields})
         else:
-            self._do(AskLag(self.now, several[0]), {"kind": "lag", **told})
+            self._do(AskLag(self.now, several[0]), {"kind": "lag", **fields})
 
     # --- answers ---
 
@@ -398,25 +398,25 @@ class Maker(Answers):
         reader = self.reader
         request_id = 2 * number + 1
         asked = self.bodies[request_id]
-        told: dict[str, Any] = {"of": self._placed(number), "kind": "answer"}
+        entry: dict[str, Any] = {"of": self._placed(number), "kind": "answer"}
         body: Any
         match asked:
             case OffsetCommitRequest():
-                body = self._committed(asked, told)
+                body = self._committed(asked, entry)
             case OffsetFetchRequest():
-                body = self._offsets(asked, told)
+                body = self._offsets(asked, entry)
             case ListOffsetsRequest(timestamps=timestamps):
                 end = isinstance(reader.sent[number], SentEnd)
-                body = self._listed([each for each, _ in timestamps], told, end=end)
+                body = self._listed([each for each, _ in timestamps], entry, end=end)
             case OffsetForLeaderEpochRequest(partitions=partitions):
-                body = self._ends([each.partition for each in partitions], told)
+                body = self._ends([each.partition for each in partitions], entry)
             case FetchRequest():
-                body = self._fetched(asked, told)
+                body = self._fetched(asked, entry)
         if isinstance(body, OffsetCommitResponse | OffsetFetchResponse):
-            self._do(Answered(self.now, request_id=request_id, body=body), told)
+            self._do(Answered(self.now, request_id=request_id, body=body), entry)
         else:
             answered: LeaderResponse = body
-            self._do(Arrived(self.now, request_id=request_id, body=answered), told)
+            self._do(Arrived(self.now, request_id=request_id, body=answered), entry)
 
 
 def known(leaders: dict[TopicPartition, tuple[int, int]]) -> tuple[tuple[TopicPartition, Leader], ...]:

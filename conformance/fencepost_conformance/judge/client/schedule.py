@@ -68,7 +68,7 @@ class _Maker:
         self.dice = random.Random(seed)
         self.crowd = crowded(seed)
         names = self.dice.choice((["range"], ["cooperative-sticky"], ["range", "cooperative-sticky"]))
-        told: dict[str, Any] = {
+        options: dict[str, Any] = {
             "group_id": "g",
             "group_instance_id": self.dice.choice((None, None, "i")),
             "session_timeout_ms": self.dice.choice((6_000, 45_000)),
@@ -78,8 +78,8 @@ class _Maker:
             "retry_backoff_ms": 100,
             "retry_backoff_max_ms": 1_000,
         }
-        self.made = Schedule({**told, "assignors": names}, TOPICS)
-        settings = MemberSettings(**told, assignors=tuple(ASSIGNORS[name]() for name in names), profile=profile)
+        self.made = Schedule({**options, "assignors": names}, TOPICS)
+        settings = MemberSettings(**options, assignors=tuple(ASSIGNORS[name]() for name in names), profile=profile)
         self.now = 1_000_000
         self.member = Member(settings)
         self.numbers: dict[int, int] = {}  # sending order by request id
@@ -92,8 +92,8 @@ class _Maker:
             self._one()
         return self.made
 
-    def _step(self, event: MemberEvent, told: dict[str, Any]) -> bool:
-        self.made.events.append({**told, "at": self.now})
+    def _step(self, event: MemberEvent, entry: dict[str, Any]) -> bool:
+        self.made.events.append({**entry, "at": self.now})
         self.member, commands = step(self.member, event)
         self.commands.extend(commands)
         for each in commands:
@@ -102,10 +102,10 @@ class _Maker:
                 self.numbers[each.request_id] = len(self.numbers)
         return any(isinstance(each, Listener) for each in commands)
 
-    def _do(self, event: MemberEvent, told: dict[str, Any]) -> None:
+    def _do(self, event: MemberEvent, entry: dict[str, Any]) -> None:
         first = len(self.made.events)
         self.commands = []
-        listening = self._step(event, told)
+        listening = self._step(event, entry)
         while listening:
             if self.dice.random() < 0.1:  # a slow listener
                 self.now += self.dice.choice((10, 500))
@@ -166,7 +166,7 @@ class _Maker:
             self._do(RequestLost(self.now, request_id=request_id), {"kind": "lost"})
             return
         error = ErrorCode.NONE if dice.random() < 0.75 else dice.choice(GROUP_ERRORS)
-        told: dict[str, Any] = {"kind": "answer", "request": self.numbers[request_id], "error": int(error.value)}
+        entry: dict[str, Any] = {"kind": "answer", "request": self.numbers[request_id], "error": int(error.value)}
         body: ResponseBody
         match sent.kind:
             case SentKind.JOIN:
@@ -178,7 +178,7 @@ class _Maker:
                 body = HeartbeatResponse(error)
             case SentKind.LEAVE:
                 body = LeaveGroupResponse(error)
-        self._do(Answered(self.now, request_id=request_id, body=body), told | in_words(body))
+        self._do(Answered(self.now, request_id=request_id, body=body), entry | in_words(body))
 
 
 def looked_up(dice: random.Random, now: int, found: float) -> tuple[CoordinatorFound | LookupFailed, dict[str, Any]]:

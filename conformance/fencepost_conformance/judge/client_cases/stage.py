@@ -371,8 +371,8 @@ class Stage:
         answer: Any = await connection.ask("create_topics", 4, {"topics": rows, "timeout": 10_000})
         led = False
         for _ in range(_LED_TRIES):
-            told: Any = await connection.ask("metadata", 4, {"topics": [{"name": self.topic}]})
-            led = all(row.error_code.value == 0 and len(row.partitions) == self._partitions for row in told.topics)
+            metadata: Any = await connection.ask("metadata", 4, {"topics": [{"name": self.topic}]})
+            led = all(row.error_code.value == 0 and len(row.partitions) == self._partitions for row in metadata.topics)
             if led or any(row.error_code.value for row in answer.topics):
                 break
             await asyncio.sleep(_TICK_S)
@@ -418,10 +418,10 @@ class Stage:
         proxy = Proxy(self._address, journal, nodes={_NODE: self._address}, node=_NODE)
         ((here, _),) = await proxy.start(Address("127.0.0.1", 0))
         self._open.push_async_callback(proxy.stop)
-        told = ["--protocol", protocol]
+        flags = ["--protocol", protocol]
         if protocol == "classic":
-            told += ["--session-timeout", str(self.client.session_ms)]
-        command = filled(self.client.words, str(here), self.group, self.topic, [*told, *options])
+            flags += ["--session-timeout", str(self.client.session_ms)]
+        command = filled(self.client.words, str(here), self.group, self.topic, [*flags, *options])
         try:
             process = await ClientProcess.start(command)
         except OSError as wrong:
@@ -435,14 +435,14 @@ class Stage:
 async def served(setup: Setup) -> AsyncIterator[Ready]:
     """Run the bundled server on this loop."""
     until = asyncio.Event()
-    told: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
-    task = asyncio.ensure_future(serve(setup, told.set_result, until))
-    while not (task.done() or told.done()):
+    ready: asyncio.Future[Ready] = asyncio.get_running_loop().create_future()
+    task = asyncio.ensure_future(serve(setup, ready.set_result, until))
+    while not (task.done() or ready.done()):
         await asyncio.sleep(0)
     if task.done():
         task.result()
     try:
-        yield told.result()
+        yield ready.result()
     finally:
         until.set()
         await task

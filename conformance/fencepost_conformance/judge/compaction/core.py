@@ -121,15 +121,15 @@ def fault(trace: Generated, moment: Moment, records: tuple[Record, ...]) -> str 
     live groups, because the log is wrong or the events took another path; but without the switch every reading of the
     log that is then written does."""
     switches = [name for name in SWITCH_NAMES if name.startswith("fault_") and getattr(trace.profile, name)]
-    mended: dict[str, Profile] = {name: replace(trace.profile, **{name: False}) for name in switches}  # type: ignore[arg-type]
+    fixed: dict[str, Profile] = {name: replace(trace.profile, **{name: False}) for name in switches}  # type: ignore[arg-type]
     for name in switches:
-        same = _at(moment.event, trace, mended[name])
+        same = _at(moment.event, trace, fixed[name])
         if same is not None and not differences(same, records):
             return name
     if _every_reading(moment):
         return None
     for name in switches:
-        other = _at(moment.event, trace, mended[name], own=True)
+        other = _at(moment.event, trace, fixed[name], own=True)
         if other is not None and _every_reading(other):
             return name
     return None

@@ -34,19 +34,19 @@ def joined(events: Sequence[Event], seen: Sequence[Observation]) -> Sequence[Obs
     step then shows nothing. The result is as long as the input, which may be shorter than the events."""
     if not any(fails_within(events, index) for index in range(len(seen))):
         return seen
-    told, shown, begun = list[Observation](), _Shown(), Observation()
+    observations, shown, begun = list[Observation](), _Shown(), Observation()
     for index, step in enumerate(seen):
         if fails_within(events, index):
             begun = step
-            told.append(Observation())
+            observations.append(Observation())
         elif index and fails_within(events, index - 1):
             after = shown.after(begun).after(step)
-            told.append(shown.net(begun, step, after))
+            observations.append(shown.net(begun, step, after))
             shown = after
         else:
-            told.append(step)
+            observations.append(step)
             shown = shown.after(step)
-    return told
+    return observations
 
 
 @dataclass(frozen=True, slots=True)

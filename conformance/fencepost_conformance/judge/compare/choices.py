@@ -119,7 +119,7 @@ def other_choice(calls: Sequence[Call], found: Difference, other: Observation) -
     return None
 
 
-def untold_choices(calls: Sequence[Call], event: int, attempt: Attempt) -> dict[Place, Answer]:
+def unobserved_choices(calls: Sequence[Call], event: int, attempt: Attempt) -> dict[Place, Answer]:
     """Return other answers to choices that no observation shows, with which the two coordinators agree; empty if there
     are none. First one answer changes, then two, and so on. The options are any other assignor of a tie (M-TGT-02); the
     orders of a hash map that was once larger, or was filled in another order (A-UHOM-07, C-TMR-11, M-RX-03); and how
@@ -137,10 +137,10 @@ def untold_choices(calls: Sequence[Call], event: int, attempt: Attempt) -> dict[
                 if tried == _MOST_TRIES:
                     return {}
                 tried += 1
-                agreed, met = attempt(answers)
+                agreed, calls_seen = attempt(answers)
                 if agreed:
                     return answers
-                longer.append((answers, met))
+                longer.append((answers, calls_seen))
         roots = longer
     return {}
 

@@ -145,7 +145,7 @@ def differing(group: str, path: str, left: Any, right: Any, *, bases: tuple[int,
             return []
         change = "extra" if left is None else "missing"
         return [Leaf(group, path, change, *_there(change, show(right if left is None else left)))]
-    return [Leaf(group, *told) for told in _walk(path, left, right, _Bases(*bases))]
+    return [Leaf(group, *parts) for parts in _walk(path, left, right, _Bases(*bases))]
 
 
 def _bases(left: Seen, right: Seen, group: str) -> tuple[int, int]:
@@ -219,13 +219,13 @@ def _records(left: Seen, right: Seen, one: Observation, other: Observation) -> I
 
 def _numbered(records: Sequence[Record]) -> dict[Hashable, Record]:
     """Return records by key and index within that key."""
-    told: dict[Hashable, Record] = {}
+    numbered: dict[Hashable, Record] = {}
     for record in records:
         number = 0
-        while (record.key, number) in told:
+        while (record.key, number) in numbered:
             number += 1
-        told[record.key, number] = record
-    return told
+        numbered[record.key, number] = record
+    return numbered
 
 
 def _timers(left: Seen, right: Seen, one: Observation, other: Observation) -> Iterator[Leaf]:
@@ -255,10 +255,10 @@ class _Bases:
     right: int
 
 
-_Told = tuple[str, str, str, str]
+_Change = tuple[str, str, str, str]
 
 
-def _walk(path: str, left: Any, right: Any, bases: _Bases, name: str = "") -> Iterator[_Told]:
+def _walk(path: str, left: Any, right: Any, bases: _Bases, name: str = "") -> Iterator[_Change]:
     """Yield path, change and both values of all differences below ``path``; ``name``: of the field."""
     if name in _EPOCHS and isinstance(left, int) and isinstance(right, int):
         mine, theirs = _counted(left, bases.left), _counted(right, bases.right)
@@ -283,9 +283,9 @@ def _counted(epoch: int, base: int) -> tuple[bool, int]:
 
 def _epoch_change(mine: tuple[bool, int], theirs: tuple[bool, int]) -> str:
     """Return both distances if they are steps forward; how far an epoch lags is random."""
-    told = [_in_words(*mine), _in_words(*theirs)]
-    if told[0] != told[1]:
-        return "->".join(told)
+    texts = [_in_words(*mine), _in_words(*theirs)]
+    if texts[0] != texts[1]:
+        return "->".join(texts)
     return "newer" if theirs > mine else "older"
 
 
@@ -295,7 +295,7 @@ def _in_words(counts: bool, number: int) -> str:
     return f"{number:+d}" if 0 <= number <= _NEXT else "old" if number < 0 else "far"
 
 
-def _rows(path: str, left: tuple[Any, ...], right: tuple[Any, ...], bases: _Bases, name: str) -> Iterator[_Told]:
+def _rows(path: str, left: tuple[Any, ...], right: tuple[Any, ...], bases: _Bases, name: str) -> Iterator[_Change]:
     if name == "refresh_deadline":
         if left[0] != right[0]:
             yield path, "moved", show(left), show(right)
@@ -321,7 +321,7 @@ def _rows(path: str, left: tuple[Any, ...], right: tuple[Any, ...], bases: _Base
 
 def _by_identity(rows: tuple[Any, ...], name: str) -> dict[Hashable, Any] | None:
     """Return rows by what they are about; None if they do not say."""
-    told: dict[Hashable, Any] = {}
+    by_key: dict[Hashable, Any] = {}
     for row in rows:
         if name in ("target", "static_members"):
             key, value = row
@@ -331,10 +331,10 @@ def _by_identity(rows: tuple[Any, ...], name: str) -> dict[Hashable, Any] | None
             key, value = next((getattr(row, each) for each in _IDENTITY if hasattr(row, each)), None), row
         else:
             return None
-        if key is None or key in told:
+        if key is None or key in by_key:
             return None
-        told[key] = value
-    return told
+        by_key[key] = value
+    return by_key
 
 
 def _set_change(left: tuple[Any, ...], right: tuple[Any, ...]) -> str:
@@ -351,9 +351,9 @@ def _change(left: Any, right: Any, name: str) -> str:
     """Return both values if they are words of the protocol; else the kind of difference."""
     if isinstance(left, frozenset) and isinstance(right, frozenset):
         return "fewer" if left > right else "more" if left < right else "differs"
-    told = [_word(value, name) for value in (left, right)]
-    if all(word is not None for word in told):
-        return f"{told[0]}->{told[1]}"
+    words = [_word(value, name) for value in (left, right)]
+    if all(word is not None for word in words):
+        return f"{words[0]}->{words[1]}"
     if left is None or right is None:
         return "null->set" if left is None else "set->null"
     if left in ("", b"", ()) or right in ("", b"", ()):

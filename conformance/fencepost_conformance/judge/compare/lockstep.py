@@ -16,7 +16,7 @@ from ...targets.ids import MemberIds
 from ...targets.java_order import JavaOrder
 from ...traces.observation import Observation
 from .atomic import fails_within, joined
-from .choices import Answer, Call, Place, WatchedChoices, other_choice, untold_choices
+from .choices import Answer, Call, Place, WatchedChoices, other_choice, unobserved_choices
 from .difference import Difference, compare_step
 from .divergences import explanation
 
@@ -55,8 +55,8 @@ def compare(
     while found is not None and again is not None:
         if len(given) < _MOST_CHOICES:
             again.go_to(events, found.event)
-            told = other_choice(again.calls, found, other[found.event])
-            different = again.untold(events, found.event, other) if told is None else dict([told])
+            choice = other_choice(again.calls, found, other[found.event])
+            different = again.unobserved(events, found.event, other) if choice is None else dict([choice])
             if different.keys() - given.keys():
                 given.update(different)
                 # the trace was made for the first choice; later events may be impossible after the other
@@ -111,7 +111,7 @@ class _Again:
                 return found
         return None
 
-    def untold(self, events: Sequence[Event], last: int, other: Sequence[Observation]) -> dict[Place, Answer]:
+    def unobserved(self, events: Sequence[Event], last: int, other: Sequence[Observation]) -> dict[Place, Answer]:
         """Return choices of the last step that no observation shows, with answers that remove the difference; empty if
         there are none."""
 
@@ -122,7 +122,7 @@ class _Again:
             return agreed, tuple(self.calls)
 
         try:
-            return untold_choices(tuple(self.calls), last, attempt)
+            return unobserved_choices(tuple(self.calls), last, attempt)
         finally:
             self._choices.given = self._given
 
@@ -166,16 +166,16 @@ def _explained(  # noqa: PLR0917 — the arguments of a run
         if len(again.seen) < len(events):
             return False
         found = first_difference(joined(events, again.seen), other)
-        return found is None or (found.event == last and bool(again.untold(events, last, other)))
+        return found is None or (found.event == last and bool(again.unobserved(events, last, other)))
 
     return explanation(profile, agrees)
 
 
-def as_far_as_told(seen: Sequence[Observation], told: Sequence[Observation]) -> list[Observation]:
+def as_far_as_recorded(seen: Sequence[Observation], recorded: Sequence[Observation]) -> list[Observation]:
     """Return the observations without parts that the other record lacks entirely: older recorders note neither the
     timer that expires offsets (O-EXP-26) nor stored offsets."""
-    expiry = any(key.kind is TimerKind.EXPIRY for each in told for key in each.timers)
-    offsets = any(each.offsets is not None for each in told)
+    expiry = any(key.kind is TimerKind.EXPIRY for each in recorded for key in each.timers)
+    offsets = any(each.offsets is not None for each in recorded)
     return [
         replace(
             each,

@@ -69,9 +69,9 @@ def _fetched(group: OffsetFetchResponseGroup) -> OffsetFetchResponseGroup:
         topics.setdefault((topic.name, topic.topic_id), {}).update(dict.fromkeys(topic.partitions))
     rows = (
         OffsetFetchResponseTopic(
-            name=name, topic_id=topic_id, partitions=tuple(sorted(told, key=lambda row: row.partition_index))
+            name=name, topic_id=topic_id, partitions=tuple(sorted(found, key=lambda row: row.partition_index))
         )
-        for (name, topic_id), told in sorted(topics.items())
+        for (name, topic_id), found in sorted(topics.items())
     )
     return replace(group, topics=tuple(rows))
 

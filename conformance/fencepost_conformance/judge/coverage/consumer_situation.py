@@ -24,7 +24,7 @@ class ConsumerSituation:
     names. ``answer`` and ``error`` are those of the request itself, if they came in this step.
 
     With classic groups: ``classic_before`` and ``classic_after`` are the views of the classic group with the same id.
-    ``met``: open requests of the classic protocol that met a consumer group. ``downgraded_at``: the generation with
+    ``classic_requests``: open ones of the classic protocol to a consumer group. ``downgraded_at``: the generation with
     which a downgrade began the present classic group. ``leader_syncs``: unreplicated writes of leaders of classic
     groups."""
 
@@ -37,7 +37,7 @@ class ConsumerSituation:
         armed: Mapping[ev.TimerKey, int],
         *,
         requests: Mapping[int, ev.Request],
-        met: Mapping[int, ev.Request],
+        classic_requests: Mapping[int, ev.Request],
         classic: Mapping[str, GroupView],
         downgrades: Mapping[str, int],
         leader_syncs: Sequence[LeaderSync],
@@ -57,7 +57,7 @@ class ConsumerSituation:
         self.downgraded_at = downgrades.get(self.group_id)
         self.leader_syncs = leader_syncs
         self.requests = requests
-        self.met = met
+        self.classic_requests = classic_requests
         self.answer: Any = None
         if isinstance(event, ev.Request):
             self.answer = next((reply.body for reply in seen.replies if reply.request_id == event.id), None)
@@ -78,10 +78,10 @@ class ConsumerSituation:
         return "", ""
 
     @once
-    def answers_to_met(self) -> Sequence[tuple[ev.Request, m.ResponseBody]]:
+    def answers_to_classic(self) -> Sequence[tuple[ev.Request, m.ResponseBody]]:
         """Answers to requests of the classic protocol that met a consumer group."""
-        met = self.met
-        return [(met[reply.request_id], reply.body) for reply in self.seen.replies if reply.request_id in met]
+        requests = self.classic_requests
+        return [(requests[reply.request_id], reply.body) for reply in self.seen.replies if reply.request_id in requests]
 
     @once
     def answers(self) -> Sequence[tuple[ev.Request, c.ConsumerGroupHeartbeatResponse]]:
@@ -124,8 +124,8 @@ class ConsumerSituation:
     def _records(self) -> dict[tuple[type, bool], list[Any]]:
         found: dict[tuple[type, bool], list[Any]] = {}
         for record in self.seen.records:
-            told = record.key if record.value is None else record.value
-            found.setdefault((type(record.key), record.value is None), []).append(told)
+            content = record.key if record.value is None else record.value
+            found.setdefault((type(record.key), record.value is None), []).append(content)
         return found
 
     @once

@@ -85,26 +85,26 @@ class Watcher:
         self._consumer_groups: dict[str, ConsumerGroupView] = {}
         self._armed: dict[ev.TimerKey, int] = {}
         self._open: dict[int, ev.Request] = {}
-        self._met: dict[int, ev.Request] = {}  # likewise, requests of the classic protocol that met a consumer group
+        self._classic_requests: dict[int, ev.Request] = {}  # likewise, that met a consumer group
         self._downgrades: dict[str, int] = {}
         self._rules = OpenRules()
         self._consumers = False  # the consumer protocol has been used; its rules are not tested before
         self._loading = False
         self._start = self._end = 0  # end of the log, before and after the last step
         self._leader_syncs: tuple[LeaderSync, ...] = ()
-        self._told: set[str] = set()  # reached features, and names outside the catalogue
+        self._reached: set[str] = set()  # reached features, and names outside the catalogue
         self.reached: set[str] = set()
 
     def feed(self, event: ev.Event, seen: Observation) -> None:
         """Follow one more step."""
-        met = self._meets(event)
+        to_consumer_group = self._meets(event)
         if isinstance(event, ev.Request):
-            (self._met if met else self._open)[event.id] = event
+            (self._classic_requests if to_consumer_group else self._open)[event.id] = event
         elif isinstance(event, ev.TimerFired):
             self._armed.pop(event.key, None)
-        new = self._step(event, seen, met=met) - self._told
+        new = self._step(event, seen, to_consumer_group=to_consumer_group) - self._reached
         if new:
-            self._told |= new
+            self._reached |= new
             self.reached.update(new & INSIDE)
         self._follow(event, seen)
 
@@ -116,7 +116,7 @@ class Watcher:
         group = self._consumer_groups.get(event.body.group_id)
         return group is not None and (bool(group.members) or not isinstance(event.body, m.JoinGroupRequest))
 
-    def _step(self, event: ev.Event, seen: Observation, *, met: bool) -> set[str]:
+    def _step(self, event: ev.Event, seen: Observation, *, to_consumer_group: bool) -> set[str]:
         names = {_EVENTS[type(event)]}
         if isinstance(event, ev.Request):
             names.add(_VERSIONS[type(event.body)].get(event.version, ""))
@@ -149,12 +149,12 @@ class Watcher:
             loading=self._loading,
             leader_syncs=self._leader_syncs,
         )
-        rules = rules_of(situation, of_groups, self._rules, met=met)
+        rules = rules_of(situation, of_groups, self._rules, to_consumer_group=to_consumer_group)
         self._consumers = self._consumers or bool(seen.consumer_groups) or _of_consumers(event)
         if self._consumers and (self._consumer_groups or seen.consumer_groups or isinstance(event, ev.Request)):
             for group_id, consumers in seen.consumer_groups.items():
                 names.update(consumer_transitions(self._consumer_groups.get(group_id), consumers))
-            rules += self._of_consumers(event, seen, met=met)
+            rules += self._of_consumers(event, seen, to_consumer_group=to_consumer_group)
         if _of_offsets(event):
             rules += offset_rules_of(event, seen, Groups(self._groups, self._consumer_groups))
         names.update([_RULES[rule] for rule in rules])
@@ -172,7 +172,7 @@ class Watcher:
                     self._downgrades[group_id] = now.generation_id
                 yield f"conversion {'consumer' if consumers.members else 'Empty consumer'} → {now.state.value}"
 
-    def _of_consumers(self, event: ev.Event, seen: Observation, *, met: bool) -> list[str]:
+    def _of_consumers(self, event: ev.Event, seen: Observation, *, to_consumer_group: bool) -> list[str]:
         situation = ConsumerSituation(
             self._settings,
             event,
@@ -180,12 +180,12 @@ class Watcher:
             self._consumer_groups,
             self._armed,
             requests=self._open,
-            met=self._met,
+            classic_requests=self._classic_requests,
             classic=self._groups,
             downgrades=self._downgrades,
             leader_syncs=self._leader_syncs,
         )
-        return consumer_rules_of(situation, self._rules, met=met)
+        return consumer_rules_of(situation, self._rules, to_consumer_group=to_consumer_group)
 
     def _follow(self, event: ev.Event, seen: Observation) -> None:
         for key, deadline in seen.timers.items():
@@ -206,7 +206,7 @@ class Watcher:
                 self._consumer_groups[group_id] = consumers
         for reply in seen.replies:
             self._open.pop(reply.request_id, None)
-            self._met.pop(reply.request_id, None)
+            self._classic_requests.pop(reply.request_id, None)
         self._follow_log(event, seen)
 
     def _follow_log(self, event: ev.Event, seen: Observation) -> None:

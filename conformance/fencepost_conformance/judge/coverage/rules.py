@@ -45,7 +45,7 @@ _ASKED = (
     Table(DELETE, of=(m.DeleteGroupsRequest,)),
 )
 #: tables where a request met a consumer group, and otherwise
-_MET, _ALL = Selection(_HAPPENED), Selection((*_HAPPENED, *_ASKED))
+_TO_CONSUMER_GROUP, _ALL = Selection(_HAPPENED), Selection((*_HAPPENED, *_ASKED))
 
 #: rules that a state or a transition shows
 _OF_TRANSITION = {
@@ -100,14 +100,14 @@ UNREACHED_RULES: dict[str, str] = CLASSIC_CANNOT_OCCUR | {
 }  # fmt: skip
 
 
-def rules_of(situation: Situation, features: set[str], left: OpenRules, *, met: bool) -> list[str]:
+def rules_of(situation: Situation, features: set[str], left: OpenRules, *, to_consumer_group: bool) -> list[str]:
     """Return the rules that decided in this step; ``features`` are its states and transitions. Rules that are not
-    ``left``, since they were reached before, may be left out. ``met``: the request met a consumer group, so none of
-    these rules decides."""
+    ``left``, since they were reached before, may be left out. ``to_consumer_group``: the request met a consumer group,
+    so none of these rules decides."""
     event, seen = situation.event, situation.seen
     happened = type(event if situation.body is None else situation.body)
     found = [_OF_TRANSITION[name] for name in features if name in _OF_TRANSITION]
-    found += left.shown((_MET if met else _ALL).of(happened, parts_of(seen)), situation)
+    found += left.shown((_TO_CONSUMER_GROUP if to_consumer_group else _ALL).of(happened, parts_of(seen)), situation)
     if isinstance(event, ev.Load) and any(view and view.members for view in seen.groups.values()):
         found.append("C-ST-07")
     elif isinstance(event, ev.Unload) and situation.groups:

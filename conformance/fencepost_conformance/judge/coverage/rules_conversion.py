@@ -65,8 +65,8 @@ def _barred(s: S) -> bool:
 
 def _customised(s: S) -> bool:
     """A custom assignor has added its own data to an assignment."""
-    told = [_read(decode_topics, row.assignment) for row in _classic_members(s)]
-    return any(each is not None and bool(each[1]) for each in told)
+    assignments = [_read(decode_topics, row.assignment) for row in _classic_members(s)]
+    return any(each is not None and bool(each[1]) for each in assignments)
 
 
 def _unreadable(s: S) -> bool:

@@ -58,7 +58,9 @@ def _various(s: S) -> bool:
 
 def _was_answered(s: S, kind: type, error: E = E.NONE) -> bool:
     """A consumer group answered a request of the classic protocol with this error, now or later."""
-    return any(isinstance(body, kind) and getattr(body, "error_code", None) is error for _, body in s.answers_to_met)
+    return any(
+        isinstance(body, kind) and getattr(body, "error_code", None) is error for _, body in s.answers_to_classic
+    )
 
 
 def _armed_for(s: S, kind: TimerKind) -> bool:
@@ -164,7 +166,7 @@ LEAVE: MixedRules = {
     "X-LEAVE-06": lambda s: bool(s.gone) and len({row.member_id for row in s.body.members}) < len(s.body.members),
 }
 #: requests of the classic protocol that met a consumer group
-MET: Tables = (
+TO_CONSUMER_GROUP: Tables = (
     Table(JOIN, of=(m.JoinGroupRequest,)),
     Table(SYNC, of=(m.SyncGroupRequest,)),
     Table(HEARTBEAT, of=(m.HeartbeatRequest,)),
@@ -179,11 +181,11 @@ def _expired(s: S, kind: TimerKind) -> bool:
 
 
 def _joined(s: S) -> bool:
-    return any(isinstance(body, m.JoinGroupResponse) and body.error_code is E.NONE for _, body in s.answers_to_met)
+    return any(isinstance(body, m.JoinGroupResponse) and body.error_code is E.NONE for _, body in s.answers_to_classic)
 
 
 #: any step that answers requests of the classic protocol that met a consumer group
-_TOLD: MixedRules = {
+_ANSWERED: MixedRules = {
     "X-JOIN-15": _joined,
     "X-JOIN-20": lambda s: _joined(s) and _armed_for(s, TimerKind.CONSUMER_SYNC),
     "X-SYNC-06": lambda s: _was_answered(s, m.SyncGroupResponse),
@@ -210,7 +212,7 @@ _LOADED: MixedRules = {
     ),
 }
 ANY: Tables = (
-    Table(_TOLD, lambda s: bool(s.answers_to_met), needs=Part.REPLIES),
+    Table(_ANSWERED, lambda s: bool(s.answers_to_classic), needs=Part.REPLIES),
     Table(_FIRED, of=(ev.TimerFired,)),
     Table(_TIMERS, needs=Part.TIMERS),
     Table(_LOADED, of=(ev.Load,), needs=Part.CONSUMER_GROUPS),

@@ -12,7 +12,9 @@ from .rules_consumer import ANY, HEARTBEAT, OF_MEMBER_STATE, OF_STATE
 
 #: rules of all three parts that only traces of mixed groups show
 MIXED_RULES: tuple[str, ...] = tuple(
-    dict.fromkeys(names((*rules_mixed.MET, *rules_mixed.ANY, *rules_conversion.UPGRADE, *rules_conversion.ANY)))
+    dict.fromkeys(
+        names((*rules_mixed.TO_CONSUMER_GROUP, *rules_mixed.ANY, *rules_conversion.UPGRADE, *rules_conversion.ANY))
+    )
 )
 _HOW = "says how Kafka does it; every resulting record, view, timer and answer is compared"
 UNREACHED_MIXED_RULES: dict[str, str] = {
@@ -27,15 +29,15 @@ UNREACHED_MIXED_RULES: dict[str, str] = {
 #: tables for any step; for a request of the classic protocol that met a consumer group; for a heartbeat; and for one
 #: that met a classic group
 _ANY = (*ANY, *rules_mixed.ANY, *rules_conversion.ANY)
-_MET, _HEARTBEAT = Selection((*_ANY, *rules_mixed.MET)), Selection((*_ANY, *HEARTBEAT))
+_TO_CONSUMER_GROUP, _HEARTBEAT = Selection((*_ANY, *rules_mixed.TO_CONSUMER_GROUP)), Selection((*_ANY, *HEARTBEAT))
 _UPGRADE = Selection((*_ANY, *rules_conversion.UPGRADE))
 
 
-def consumer_rules_of(situation: ConsumerSituation, left: OpenRules, *, met: bool) -> list[str]:
-    """Return the rules that decided in this step, of those that are ``left``; ``met``: a request of the classic
-    protocol met a consumer group."""
+def consumer_rules_of(situation: ConsumerSituation, left: OpenRules, *, to_consumer_group: bool) -> list[str]:
+    """Return the rules that decided in this step, of those that are ``left``; ``to_consumer_group``: a
+    request of the classic protocol met a consumer group."""
     body, seen = situation.body, situation.seen
-    selection = _MET if met else _HEARTBEAT
+    selection = _TO_CONSUMER_GROUP if to_consumer_group else _HEARTBEAT
     if isinstance(body, c.ConsumerGroupHeartbeatRequest):
         classic = situation.classic_before
         selection = _UPGRADE if classic is not None and classic.members else _HEARTBEAT

@@ -72,7 +72,7 @@ def offset_rules_of(event: ev.Event, seen: Observation, groups: Groups) -> Itera
 def _commit(
     body: om.OffsetCommitRequest, event: ev.Request, seen: Observation, codes: set[E], groups: Groups
 ) -> Iterator[str]:
-    told = {
+    by_code = {
         E.GROUP_AUTHORIZATION_FAILED: "O-COMMIT-01",
         E.TOPIC_AUTHORIZATION_FAILED: "O-COMMIT-02",
         E.UNKNOWN_TOPIC_ID: "O-COMMIT-02",
@@ -84,7 +84,7 @@ def _commit(
         E.STALE_MEMBER_EPOCH: "O-COMMIT-32",
         **dict.fromkeys(_ELSEWHERE, "O-COMMIT-06"),
     }
-    yield from (told[code] for code in codes if code in told)
+    yield from (by_code[code] for code in codes if code in by_code)
     group, consumers = groups.classic.get(body.group_id), groups.consumer.get(body.group_id)
     nobody = body.generation_id_or_member_epoch < 0 and not body.member_id and body.group_instance_id is None
     if E.UNKNOWN_MEMBER_ID in codes:
@@ -149,7 +149,7 @@ def _fetch(
 
 
 def _delete(body: om.OffsetDeleteRequest, seen: Observation, codes: set[E], groups: Groups) -> Iterator[str]:
-    told = {
+    by_code = {
         E.GROUP_AUTHORIZATION_FAILED: "O-DEL-01",
         E.TOPIC_AUTHORIZATION_FAILED: "O-DEL-01",
         E.UNKNOWN_TOPIC_OR_PARTITION: "O-DEL-01",
@@ -159,6 +159,6 @@ def _delete(body: om.OffsetDeleteRequest, seen: Observation, codes: set[E], grou
         E.GROUP_SUBSCRIBED_TO_TOPIC: "O-DEL-05",
         **dict.fromkeys(_ELSEWHERE, "O-DEL-02"),
     }
-    yield from (told[code] for code in codes if code in told)
+    yield from (by_code[code] for code in codes if code in by_code)
     if seen.records or E.NONE in codes:
         yield "O-DEL-06"

@@ -81,7 +81,7 @@ def _rows(s: S) -> list[tuple[m.LeaveGroupMember, E | None]]:
     if s.version <= 2:
         return [(row, s.answer.error_code) for row in s.body.members]
     answered = s.answer.members or [None] * len(s.body.members)
-    return [(row, told and told.error_code) for row, told in zip(s.body.members, answered, strict=False)]
+    return [(row, reply and reply.error_code) for row, reply in zip(s.body.members, answered, strict=False)]
 
 
 def _entry(test: Callable[[S, m.LeaveGroupMember, E | None], bool]) -> Callable[[S], bool]:

@@ -30,7 +30,7 @@ _CITES = {each.name: ", ".join(each.rules) for each in SWITCHES}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Followed:
     """The model's account of one side. ``rules``: of each step that the model could follow. ``refused``: why it does
     not allow the last step, that of the difference. None if it does, or if it could not follow that far: shrinking may
     leave records out of a log, so that no coordinator would write it."""
@@ -52,8 +52,8 @@ class Explanation:
     decide on one side only, if there are any, else all of the step. ``free``: profiles that allow both sides' steps;
     then the sides chose differently where Kafka promises nothing (M-TGT-02)."""
 
-    one: Told
-    other: Told
+    one: Followed
+    other: Followed
     rules: tuple[str, ...]
     switches: tuple[tuple[str, str], ...]
     free: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ def explain(job: Job, trace: Generated, pair: Pair, cause: Cause) -> Explanation
     return Explanation(one, other, rules, tuple(_switches(job, trace, cause.key)), tuple(free))
 
 
-def follow(settings: Settings, profile: Profile, steps: Sequence[tuple[ev.Event, Observation]]) -> Told:
+def follow(settings: Settings, profile: Profile, steps: Sequence[tuple[ev.Event, Observation]]) -> Followed:
     """Let the model follow the steps, up to the first that it does not allow."""
     follower = Follower(settings, profile, _FUNCTIONS.matcher)
     rules: list[tuple[str, ...]] = []
@@ -97,9 +97,9 @@ def follow(settings: Settings, profile: Profile, steps: Sequence[tuple[ev.Event,
         if not verdict.ok:
             closest = verdict.alternatives[0].mismatches if verdict.alternatives else ()
             why = verdict.reason or (f"{closest[0].part}" if closest else "no such step")
-            told = f"step {index} is not allowed under profile {profile.name}: {why}"
-            return Told(tuple(rules), told if index == len(steps) - 1 else None)
-    return Told(tuple(rules), None)
+            refusal = f"step {index} is not allowed under profile {profile.name}: {why}"
+            return Followed(tuple(rules), refusal if index == len(steps) - 1 else None)
+    return Followed(tuple(rules), None)
 
 
 def _switches(job: Job, trace: Generated, key: str) -> Iterator[tuple[str, str]]:

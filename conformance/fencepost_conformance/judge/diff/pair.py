@@ -22,7 +22,7 @@ from ...generate.world import World
 from ...targets.ids import kafka_uuid, member_uuid
 from ...targets.jvm.process import ProcessFault
 from ...traces.observation import Observation
-from ..compare.choices import Answer, Call, Place, other_choice, untold_choices
+from ..compare.choices import Answer, Call, Place, other_choice, unobserved_choices
 from ..compare.difference import Difference
 from ..compare.key import key_of
 from ..compare.leaves import Leaf, Seen, differing, leaves
@@ -100,7 +100,7 @@ class Pair:
     def _feed(self, event: ev.Event) -> Observation:
         try:
             self._catch_up(event)
-            told = self._translation.of(event, log_as_it_is=self._parted)
+            translated = self._translation.of(event, log_as_it_is=self._parted)
         except ProcessFault:
             raise
         except Exception as raised:
@@ -110,13 +110,13 @@ class Pair:
         drawn = self.one.live.drawn
         self.other.live.drawn = drawn
         trouble: Exception | None = None
-        if told is not None:
-            self.other.live.start(told)
+        if translated is not None:
+            self.other.live.start(translated)
         try:
             mine = self.one.feed(event)
         finally:
             try:
-                theirs = _NOTHING if told is None else self.other.feed(told)
+                theirs = _NOTHING if translated is None else self.other.feed(translated)
             except ProcessFault:
                 raise
             except Exception as raised:
@@ -124,17 +124,17 @@ class Pair:
         if trouble is not None:
             self.seen.append((mine, _NOTHING))
             return self._broke(event, trouble, mine)
-        if told is not None:
-            mine, theirs = self._with_ids(event, told, drawn, mine, theirs)
+        if translated is not None:
+            mine, theirs = self._with_ids(event, translated, drawn, mine, theirs)
             self._translation.taken(event)
         found = [] if _alike(mine, theirs) and bases[0] == bases[1] else self._leaves(event, bases, mine, theirs)
         if found:
-            mine, theirs, found = self._with_choices(event, told, bases, mine, theirs, found)
+            mine, theirs, found = self._with_choices(event, translated, bases, mine, theirs, found)
         self._translation.step()
         self._parted &= not self.one.loaded
         self.seen.append((mine, theirs))
-        if told is not None:
-            self.theirs.append((told, theirs))
+        if translated is not None:
+            self.theirs.append((translated, theirs))
         self.steps += 1
         self._judge(event, mine, theirs, found)
         return mine
@@ -159,7 +159,7 @@ class Pair:
         return leaves(one, other)
 
     def _with_ids(
-        self, event: ev.Event, told: ev.Event, drawn: int, mine: Observation, theirs: Observation
+        self, event: ev.Event, translated: ev.Event, drawn: int, mine: Observation, theirs: Observation
     ) -> tuple[Observation, Observation]:
         """Return the step with the same new member id on both sides, even where one of them first discarded some."""
         of_one, of_other = self.one.live.drawn - drawn, self.other.live.drawn - drawn
@@ -169,14 +169,14 @@ class Pair:
             instead = self.one.live.redrawn(event, drawn + of_other - of_one)
             self.one.take_back(mine, instead)
             return instead, theirs
-        instead = self.other.live.redrawn(told, drawn + of_one - of_other)
+        instead = self.other.live.redrawn(translated, drawn + of_one - of_other)
         self.other.take_back(theirs, instead)
         return mine, instead
 
     def _with_choices(  # noqa: PLR0917 — both sides of a step
         self,
         event: ev.Event,
-        told: ev.Event | None,
+        translated: ev.Event | None,
         bases: tuple[dict[str, int], dict[str, int]],
         mine: Observation,
         theirs: Observation,
@@ -184,11 +184,11 @@ class Pair:
     ) -> tuple[Observation, Observation, list[Leaf]]:
         """Return the step with the choices of the side that is not the core, if exactly one is (NOT-10)."""
         one, other = self.one.live, self.other.live
-        if told is None or isinstance(one, CoreLive) is isinstance(other, CoreLive):
+        if translated is None or isinstance(one, CoreLive) is isinstance(other, CoreLive):
             return mine, theirs, found
         side, core, kept = (self.one, one, mine) if isinstance(one, CoreLive) else (self.other, other, theirs)
         assert isinstance(core, CoreLive)
-        followed, asked = (theirs, event) if side is self.one else (mine, told)
+        followed, asked = (theirs, event) if side is self.one else (mine, translated)
 
         def attempt(given: Mapping[Place, Answer]) -> tuple[Observation, list[Leaf]]:
             nonlocal kept
@@ -208,16 +208,16 @@ class Pair:
         of_group: dict[str, list[Leaf]] = {}
         for leaf in found:
             of_group.setdefault(leaf.group, []).append(leaf)
-        for group, told in of_group.items():
+        for group, its_leaves in of_group.items():
             apart = self._apart.get(group) or (next(iter(self._apart.values()), None) if group == "" else None)
             if apart is not None:
-                self.following[apart.key] += len(told)
+                self.following[apart.key] += len(its_leaves)
                 continue
-            if not self._waits_alike and self.causes and all(_of_waiting(leaf) for leaf in told):
-                self.following[self.causes[-1].key] += len(told)
+            if not self._waits_alike and self.causes and all(_of_waiting(leaf) for leaf in its_leaves):
+                self.following[self.causes[-1].key] += len(its_leaves)
                 continue
-            for leaf in _primary(told):
-                others = tuple(dict.fromkeys(each.kind for each in told if each is not leaf))
+            for leaf in _primary(its_leaves):
+                others = tuple(dict.fromkeys(each.kind for each in its_leaves if each is not leaf))
                 self.causes.append(Cause(key_of(event, leaf), index, len(self.theirs) - 1, leaf, others))
         touched = {*of_group, *self._apart}
         if isinstance(event, ev.Load | ev.Unload):
@@ -290,12 +290,12 @@ def _id_in(seen: Observation, number: int) -> str | None:
     return None if found is None else found[1]
 
 
-def _primary(told: list[Leaf]) -> Iterator[Leaf]:
+def _primary(leaves: list[Leaf]) -> Iterator[Leaf]:
     """Yield the differences of a group at one step that stand for a cause: all in bookkeeping, and of the others the
     most significant one."""
     kinds: set[str] = set()
-    main = next((leaf for leaf in told if not leaf.bookkeeping), None)
-    for leaf in told:
+    main = next((leaf for leaf in leaves if not leaf.bookkeeping), None)
+    for leaf in leaves:
         if leaf is main or (leaf.bookkeeping and leaf.path.startswith("records") and leaf.kind not in kinds):
             kinds.add(leaf.kind)
             yield leaf
@@ -315,10 +315,10 @@ def _attempted(core: CoreLive, other: Observation, attempt: _Attempt) -> tuple[O
     shown: dict[Place, Answer] = {}
     done = attempt(shown)
     while done[1]:
-        told = other_choice(core.calls, Difference(0, "", "", ""), other)
-        if told is None or told[0] in shown:
+        choice = other_choice(core.calls, Difference(0, "", "", ""), other)
+        if choice is None or choice[0] in shown:
             break
-        shown |= dict([told])
+        shown |= dict([choice])
         done = attempt(shown)
 
     def agrees(answers: Mapping[Place, Answer]) -> tuple[bool, Sequence[Call]]:
@@ -327,7 +327,7 @@ def _attempted(core: CoreLive, other: Observation, attempt: _Attempt) -> tuple[O
         return not done[1], core.calls
 
     if done[1] and core.calls:
-        untold_choices(core.calls, 0, agrees)
+        unobserved_choices(core.calls, 0, agrees)
     return done
 
 

@@ -35,7 +35,7 @@ class Shortened:
         start = Generated(seed, whole.settings, whole.profile, whole.events[:upto], whole.observations[:upto])
         if self._examine(start).difference is None:
             return None
-        small = shrink(start, self._examine, most=MOST, kind=lambda told: told.divergence or None, begin=self._begin)
+        small = shrink(start, self._examine, most=MOST, kind=lambda found: found.divergence or None, begin=self._begin)
         if small.interrupted:  # only in this process; its children do not report it
             raise KeyboardInterrupt
         pair = self._run(small.trace)
@@ -52,8 +52,8 @@ class Shortened:
         ours = [mine for mine, _ in pair.seen]
         if cause is None:
             return Examined(TraceOutcome.AGREED, pair.steps, None, "", ours, None, 0)
-        told = Difference(cause.event, cause.leaf.path, cause.leaf.left, cause.leaf.right)
-        return Examined(TraceOutcome.DIFFERED, cause.event, told, cause.key, ours, None, 0)
+        difference = Difference(cause.event, cause.leaf.path, cause.leaf.left, cause.leaf.right)
+        return Examined(TraceOutcome.DIFFERED, cause.event, difference, cause.key, ours, None, 0)
 
     def _run(self, trace: Generated) -> Pair:
         """Return both sides after the events; a candidate has just been run while it was put together."""

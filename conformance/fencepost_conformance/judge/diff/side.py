@@ -110,8 +110,8 @@ class Side(TrackedLog):
 
     def bases(self) -> dict[str, int]:
         """Return the generation or group epoch of each group."""
-        told = {name: base_of(view) for name, view in self.live.groups.items()}
-        return told | {name: base_of(view) for name, view in self.live.consumer_groups.items()}
+        known = {name: base_of(view) for name, view in self.live.groups.items()}
+        return known | {name: base_of(view) for name, view in self.live.consumer_groups.items()}
 
     def feed(self, event: ev.Event) -> Observation:
         """Handle the event; an impossible one (the end of a task that does not run) has no effect. Raises what the

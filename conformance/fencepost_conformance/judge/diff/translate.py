@@ -85,33 +85,33 @@ class Translation:
     def _request(self, event: ev.Request) -> ev.Request:
         body: Any = event.body
         if isinstance(body, JoinGroupRequest):
-            moved = with_generations(body, lambda told: self._epoch(body.group_id, body.member_id, told))
+            moved = with_generations(body, lambda epoch: self._epoch(body.group_id, body.member_id, epoch))
             return event if moved is body else replace(event, body=moved)
         name = "member_epoch" if isinstance(body, ConsumerGroupHeartbeatRequest) else "generation_id"
-        told = getattr(body, name, None)
-        theirs = told if told is None else self._epoch(body.group_id, body.member_id, told)
-        return event if theirs == told else replace(event, body=replace(body, **{name: theirs}))
+        epoch = getattr(body, name, None)
+        theirs = epoch if epoch is None else self._epoch(body.group_id, body.member_id, epoch)
+        return event if theirs == epoch else replace(event, body=replace(body, **{name: theirs}))
 
-    def _epoch(self, group: str, member: str, told: int) -> int:
+    def _epoch(self, group: str, member: str, epoch: int) -> int:
         """Return the other side's number for an epoch or generation of the member."""
-        if told > 0:
+        if epoch > 0:
             for mine, theirs in self._counted(group, member):
-                if abs(told - mine) <= _NEAR and theirs + told - mine > 0:
-                    return theirs + told - mine
-        return told
+                if abs(epoch - mine) <= _NEAR and theirs + epoch - mine > 0:
+                    return theirs + epoch - mine
+        return epoch
 
     def _counted(self, group: str, member: str) -> list[tuple[int, int]]:
         """Return corresponding epochs of both sides: of the member, then of the group."""
-        told = []
+        pairs = []
         one, other = (side.live.consumer_groups.get(group) for side in (self._one, self._other))
         if one is not None and other is not None:
             rows, others = ({row.member_id: row for row in view.members} for view in (one, other))
             if member in rows and member in others:
-                told.append((rows[member].member_epoch, others[member].member_epoch))
+                pairs.append((rows[member].member_epoch, others[member].member_epoch))
         base, theirs = self._one.bases().get(group), self._other.bases().get(group)
         if base is not None and theirs is not None:
-            told.append((base, theirs))
-        return told
+            pairs.append((base, theirs))
+        return pairs
 
     # --- the log -----------------------------------------------------------------------------------------------------
 

@@ -110,13 +110,13 @@ def a_member_is_asked_to_rejoin(played: PlayedTrace, place: int, step: Step) -> 
         raise NotReached("no consumer group has classic members only at the end")
     if view.group_epoch == view.assignment_epoch:
         return None
-    told = {
+    answers = {
         body.member_id: answer
         for at, body, answer in played.asked(HeartbeatRequest)
         if body.group_id == view.group_id and played.steps[at].origin is None
     }
-    reached(told.keys() >= {row.member_id for row in view.members}, "not every member has sent a heartbeat")
-    if all(isinstance(each, HeartbeatResponse) and each.error_code is ErrorCode.NONE for each in told.values()):
+    reached(answers.keys() >= {row.member_id for row in view.members}, "not every member has sent a heartbeat")
+    if all(isinstance(each, HeartbeatResponse) and each.error_code is ErrorCode.NONE for each in answers.values()):
         return f"{view.group_id} has no target for epoch {view.group_epoch}, but no member is asked to rejoin"
     return None
 
@@ -145,8 +145,8 @@ def _has(view: ConsumerGroupView, member_id: str) -> bool:
 
 def member_with_a_generation_is_in_it(played: PlayedTrace) -> str | None:
     """X-DOWN-23: a member that gets a generation is in it."""
-    told = [answer for _, _, answer in played.asked(JoinGroupRequest) if isinstance(answer, JoinGroupResponse)]
-    good = {(each.member_id, each.generation_id) for each in told if each.error_code is ErrorCode.NONE}
+    joins = [answer for _, _, answer in played.asked(JoinGroupRequest) if isinstance(answer, JoinGroupResponse)]
+    good = {(each.member_id, each.generation_id) for each in joins if each.error_code is ErrorCode.NONE}
     reached(good, "no JoinGroup is answered with a generation")
     for place, body, answer in played.asked(HeartbeatRequest):
         error = getattr(answer, "error_code", None)
@@ -158,20 +158,20 @@ def member_with_a_generation_is_in_it(played: PlayedTrace) -> str | None:
 def no_member_is_assigned_more_than_its_sync_returned(played: PlayedTrace, place: int, step: Step) -> str | None:
     """X-DOWN-22: in a Stable group no member is assigned more than its last SyncGroup returned, while its Heartbeat is
     answered NONE."""
-    told = {
+    synced = {
         body.member_id: answer.assignment
         for _, body, answer in played.asked(SyncGroupRequest)
         if isinstance(answer, SyncGroupResponse) and answer.error_code is ErrorCode.NONE
     }
     views = [view for view in step.classic.values() if view.state is GroupState.STABLE]
     beats = {body.member_id: answer for _, body, answer in played.asked(HeartbeatRequest)}
-    reached(told, "no member has synced")
+    reached(synced, "no member has synced")
     for view in views:
         for row in view.members:
             beat = beats.get(row.member_id)
-            if row.member_id not in told or not isinstance(beat, HeartbeatResponse) or beat.error_code:
+            if row.member_id not in synced or not isinstance(beat, HeartbeatResponse) or beat.error_code:
                 continue
-            owes, has = _partitions(row.assignment), _partitions(told[row.member_id])
+            owes, has = _partitions(row.assignment), _partitions(synced[row.member_id])
             if owes != has:
                 more = ", ".join(f"{topic}:{number}" for topic, number in sorted(owes - has))
                 return f"{view.group_id} is Stable; {row.member_id} should own {more}, but no answer says so"

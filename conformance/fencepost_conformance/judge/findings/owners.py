@@ -36,12 +36,12 @@ def no_member_is_assigned_an_owned_partition(*, unheard: Collection[int]) -> Jud
 
     def judge(played: PlayedTrace) -> str | None:
         has: dict[str, set[_Partition]] = {}
-        told: dict[str, set[_Partition]] = {}
+        assigned: dict[str, set[_Partition]] = {}
         took = False
         for place, step in enumerate(played.steps):
             body = step.body
             if isinstance(body, ConsumerGroupHeartbeatRequest) and body.topic_partitions is not None:
-                has[body.member_id] = _of(body.topic_partitions) | told.get(body.member_id, set())
+                has[body.member_id] = _of(body.topic_partitions) | assigned.get(body.member_id, set())
             for reply in step.seen.replies:
                 asked, answer = played.requests[reply.request_id][1].body, reply.body
                 if reply.request_id in unheard or not isinstance(asked, ConsumerGroupHeartbeatRequest):
@@ -50,13 +50,13 @@ def no_member_is_assigned_an_owned_partition(*, unheard: Collection[int]) -> Jud
                     continue
                 if answer.error_code in _FENCED:
                     has.pop(asked.member_id, None)
-                    told.pop(asked.member_id, None)
+                    assigned.pop(asked.member_id, None)
                 if answer.assignment is not None:
-                    told[asked.member_id] = _of(answer.assignment)
-                    has[asked.member_id] = has.get(asked.member_id, set()) | told[asked.member_id]
-                    took |= bool(told[asked.member_id])
+                    assigned[asked.member_id] = _of(answer.assignment)
+                    has[asked.member_id] = has.get(asked.member_id, set()) | assigned[asked.member_id]
+                    took |= bool(assigned[asked.member_id])
                 for other, held in has.items():
-                    both = held & told.get(asked.member_id, set())
+                    both = held & assigned.get(asked.member_id, set())
                     if other != asked.member_id and both:
                         taken = f"{other} has {_named(played, both)}"
                         return f"{taken}, but {asked.member_id} is assigned it (event {place})"
@@ -85,8 +85,8 @@ def partition_is_given_up_before_it_is_assigned(played: PlayedTrace) -> str | No
     for place, step in enumerate(played.steps):
         body = step.body
         if isinstance(body, JoinGroupRequest) and body.member_id:
-            told = embedded.decode_subscription(body.protocols[0].metadata).owned_partitions
-            owned[body.group_id, body.member_id] = frozenset((ids[each.topic], each.partition) for each in told)
+            claims = embedded.decode_subscription(body.protocols[0].metadata).owned_partitions
+            owned[body.group_id, body.member_id] = frozenset((ids[each.topic], each.partition) for each in claims)
         for reply in step.seen.replies:
             asked = played.requests[reply.request_id][1].body
             if isinstance(reply.body, JoinGroupResponse | SyncGroupResponse) and reply.body.error_code in _FENCED:

@@ -20,7 +20,7 @@ from ...generate.cleaner import while_read
 from ...traces.files import EventTrace
 from ...traces.observation import Observation
 from ..shrink.references import References, TrackedSession, renamed
-from .played_trace import PlayedTrace, Step, tell
+from .played_trace import PlayedTrace, Step, played_trace_of
 
 #: runs whole traces, each from the start; returns a list of observations for each
 RunMany: TypeAlias = Callable[[Sequence[tuple[Settings, Sequence[Event]]]], Sequence[Sequence[Observation]]]
@@ -31,7 +31,7 @@ Probe: TypeAlias = Callable[[PlayedTrace, TrackedSession], Event | None]
 def play(traces: Sequence[tuple[EventTrace, Sequence[Probe]]], run: RunMany) -> list[PlayedTrace]:
     """Return what the target does with each trace and then with the events of its probes, in order."""
     players = [_Player(trace, probes) for trace, probes in traces]
-    while moving := [player for player in players if player.go_on()]:
+    while moving := [player for player in players if player.continue_trace()]:
         for player, seen in zip(moving, run([(each.settings, each.events) for each in moving]), strict=True):
             player.observations = list(seen)
     return [player.played for player in players]
@@ -47,7 +47,7 @@ class _Player:
         self._trace, self._probes = trace, list(probes)
         self._references = References(trace.settings, trace.profile, trace.events)
         recorded = [Observation() if seen is None else seen for seen in trace.observations]
-        self._recorded, _ = tell(trace.settings, trace.events, range(len(trace.events)), recorded)
+        self._recorded, _ = played_trace_of(trace.settings, trace.events, range(len(trace.events)), recorded)
         self._origins: list[int | None] = []
         self._dropped: list[tuple[int, Event]] = []
         self._next = 0
@@ -57,9 +57,9 @@ class _Player:
         return self._played_so_far()[0]
 
     def _played_so_far(self) -> tuple[PlayedTrace, TrackedSession]:
-        return tell(self.settings, self.events, self._origins, self.observations, self._dropped)
+        return played_trace_of(self.settings, self.events, self._origins, self.observations, self._dropped)
 
-    def go_on(self) -> bool:
+    def continue_trace(self) -> bool:
         """Add the next event; returns False if there is none."""
         played, session_state = self._played_so_far()
         places = {origin: place for place, origin in enumerate(self._origins) if origin is not None}

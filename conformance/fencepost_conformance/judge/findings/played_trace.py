@@ -112,7 +112,7 @@ def _put(known: dict[Any, Any], key: object, value: object) -> None:
         known[key] = value
 
 
-def tell(
+def played_trace_of(
     settings: Settings,
     events: Sequence[Event],
     origins: Sequence[int | None],

@@ -46,8 +46,8 @@ def win(played: PlayedTrace, session_state: TrackedSession) -> Event | None:
 
 def use_the_generation(played: PlayedTrace, session_state: TrackedSession) -> Event | None:
     """Send a heartbeat with the generation of the last answer, from its member."""
-    told = [(request, played.answers.get(number)) for number, (_, request) in played.requests.items()]
-    for request, answer in reversed(told):
+    answered = [(request, played.answers.get(number)) for number, (_, request) in played.requests.items()]
+    for request, answer in reversed(answered):
         if answer is not None and isinstance(answer[1], JoinGroupResponse) and answer[1].generation_id >= 0:
             group = getattr(request.body, "group_id", "")
             instance = getattr(request.body, "group_instance_id", None)

@@ -30,8 +30,8 @@ def written_log_can_be_loaded(played: PlayedTrace) -> str | None:
     reached(after, "no request follows the load")
     for number, (place, request) in played.requests.items():
         answer = played.answers.get(number)
-        told = getattr(answer[1], "error_code", None) if answer is not None else None
-        if place > loads[-1] and told is ErrorCode.NOT_COORDINATOR:
+        code = getattr(answer[1], "error_code", None) if answer is not None else None
+        if place > loads[-1] and code is ErrorCode.NOT_COORDINATOR:
             group = getattr(request.body, "group_id", "")
             return f"the load fails; {group} is answered NOT_COORDINATOR (event {place})"
     return None
@@ -161,9 +161,9 @@ def classic_group_has_no_consumer_timers(played: PlayedTrace, place: int, step: 
 
 def partition_loss_fences_no_member(played: PlayedTrace) -> str | None:
     """F-UNLOAD-01: a request that waits when the partition is lost is sent to another coordinator."""
-    told = [reply.body for step in played.steps if isinstance(step.event, Unload) for reply in step.seen.replies]
-    reached(told, "no request waits when the partition is lost")
-    for body in told:
+    replies = [reply.body for step in played.steps if isinstance(step.event, Unload) for reply in step.seen.replies]
+    reached(replies, "no request waits when the partition is lost")
+    for body in replies:
         error = getattr(body, "error_code", ErrorCode.NOT_COORDINATOR)
         if error is not ErrorCode.NOT_COORDINATOR:
             return f"the partition is lost, and a waiting request is answered {error.name}"

@@ -1,4 +1,4 @@
-"""The life of groups, as the records of the offsets topic tell it.
+"""The life of groups, as the records of the offsets topic show it.
 
-``tell`` reads the records once, in the order of each partition. It keeps state for each group, never the log.
+``history_of`` reads the records once, in the order of each partition. It keeps state for each group, never the log.
 """

@@ -60,7 +60,7 @@ def _generation(  # noqa: PLR0917
     if not value.members:
         if value.generation > 0:
             life.rebalances += before is not None
-            life.tell(Event(at_ms, offset, Kind.EMPTY, value.generation, cause=cause, why=why))
+            life.add_event(Event(at_ms, offset, Kind.EMPTY, value.generation, cause=cause, why=why))
         return
     life.rebalances += 1
     duration = None
@@ -73,7 +73,7 @@ def _generation(  # noqa: PLR0917
         life.rebalances += skipped
     if not cause:
         cause = "no member joined or left: a member joined again, or its topics or their partitions changed"
-    life.tell(
+    life.add_event(
         Event(
             at_ms,
             offset,
@@ -101,13 +101,13 @@ def _differences(
         if former is not None:
             went.remove(former)
             said = f"instance {row.instance_id}: {member_id} replaced {former}"
-            life.tell(Event(at_ms, offset, Kind.REPLACED, value.generation, (former, member_id), details=said))
+            life.add_event(Event(at_ms, offset, Kind.REPLACED, value.generation, (former, member_id), details=said))
             reasons.append(Reason(Why.REPLACED, said))
         else:
-            life.tell(Event(at_ms, offset, Kind.JOINED, value.generation, (member_id,), details=whence(row)))
+            life.add_event(Event(at_ms, offset, Kind.JOINED, value.generation, (member_id,), details=whence(row)))
             reasons.append(Reason(Why.JOINED, f"{member_id} joined"))
     for member_id in went:
-        life.tell(Event(at_ms, offset, Kind.GONE, value.generation, (member_id,), details="left or was removed"))
+        life.add_event(Event(at_ms, offset, Kind.GONE, value.generation, (member_id,), details="left or was removed"))
         reasons.append(Reason(Why.GONE, f"{member_id} left or was removed"))
         life.topics.pop(member_id, None)
     for each in value.members:
@@ -115,7 +115,7 @@ def _differences(
         known = life.topics.get(each.member_id)
         if each.member_id in old and known is not None and known != topics:
             said = f"{each.member_id} changed its topics"
-            life.tell(Event(at_ms, offset, Kind.CHANGED, value.generation, (each.member_id,), details="topics"))
+            life.add_event(Event(at_ms, offset, Kind.CHANGED, value.generation, (each.member_id,), details="topics"))
             reasons.append(Reason(Why.CHANGED, said))
         life.topics[each.member_id] = topics
     return reasons
@@ -137,7 +137,7 @@ def _topics(subscription: bytes, protocol_type: str) -> tuple[object, ...]:
 
 
 def _owners(life: Life, value: GroupMetadataValue, at_ms: int, offset: int) -> dict[Place, str]:
-    """Return the owners, and tell partitions that the leader gave to several members (INV-OWN-01)."""
+    """Return the owners, and report partitions that the leader gave to several members (INV-OWN-01)."""
     if value.protocol_type != PROTOCOL_TYPE:
         return {}
     owners: dict[Place, list[str]] = defaultdict(list)

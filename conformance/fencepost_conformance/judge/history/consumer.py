@@ -63,18 +63,20 @@ def member(life: Life, member_id: str, value: ConsumerGroupMemberMetadataValue |
             said = f"instance {row.instance_id}: {member_id} came back"
         life.gone.remove(former)
         life.dropped.discard(old)
-        life.tell(Event(at_ms, offset, Kind.REPLACED, life.epoch, (old, member_id), details=said))
+        life.add_event(Event(at_ms, offset, Kind.REPLACED, life.epoch, (old, member_id), details=said))
         life.reasons.append(Reason(Why.REPLACED, said))
         life.hand_over(at_ms, offset, old, member_id)
     elif known is None:
-        life.tell(Event(at_ms, offset, Kind.JOINED, life.epoch, (member_id,), details=whence(row) + _uses(classic)))
+        life.add_event(
+            Event(at_ms, offset, Kind.JOINED, life.epoch, (member_id,), details=whence(row) + _uses(classic))
+        )
         life.reasons.append(Reason(Why.JOINED, f"{member_id} joined"))
     elif known.classic != classic:
         said = "now uses the classic protocol" if classic else "now uses the consumer protocol"
-        life.tell(Event(at_ms, offset, Kind.CHANGED, life.epoch, (member_id,), details=said))
+        life.add_event(Event(at_ms, offset, Kind.CHANGED, life.epoch, (member_id,), details=said))
         life.reasons.append(Reason(Why.CHANGED, f"{member_id} {said}"))
     elif before is not None and member_id not in life.converting and before != topics:
-        life.tell(Event(at_ms, offset, Kind.CHANGED, life.epoch, (member_id,), details="subscription or assignor"))
+        life.add_event(Event(at_ms, offset, Kind.CHANGED, life.epoch, (member_id,), details="subscription or assignor"))
         life.reasons.append(Reason(Why.CHANGED, f"{member_id} changed its subscription or assignor"))
 
 
@@ -138,7 +140,7 @@ def _arrive(life: Life, at_ms: int, offset: int) -> None:
     for member_id in sorted(life.converting - life.arrived):
         del life.members[member_id]
         life.topics.pop(member_id, None)
-        life.tell(Event(at_ms, offset, Kind.GONE, life.epoch, (member_id,), details="left or was removed"))
+        life.add_event(Event(at_ms, offset, Kind.GONE, life.epoch, (member_id,), details="left or was removed"))
     life.converting &= life.arrived
     life.arrived.clear()
 
@@ -203,7 +205,7 @@ def current(
     else:
         life.revoking.pop(member_id, None)
     if value.member_epoch == _AWAY and (before is None or before.member_epoch != _AWAY):
-        life.tell(Event(at_ms, offset, Kind.AWAY, life.epoch, (member_id,)))
+        life.add_event(Event(at_ms, offset, Kind.AWAY, life.epoch, (member_id,)))
     life.hold(at_ms, offset, member_id, assigned | pending, quiet=member_id in life.converting)
     life.converting.discard(member_id)
     if _reached(life, member_id):
@@ -277,7 +279,7 @@ def settle(life: Life, at_ms: int, offset: int) -> None:
         life.dropped.clear()
     for each in life.gone:
         member_id = each.row.member_id
-        life.tell(
+        life.add_event(
             Event(each.at_ms, each.offset, Kind.GONE, life.epoch, (member_id,), details=each.why.text, why=each.why.why)
         )
         life.reasons.append(Reason(each.why.why, f"{member_id} {each.why.text}"))
@@ -304,7 +306,7 @@ def converts_to_consumer(life: Life, at_ms: int, offset: int) -> None:
 
 def _convert(life: Life, old: str, new: str, at_ms: int, offset: int) -> None:
     life.ends(at_ms, offset, "converted")
-    life.tell(Event(at_ms, offset, Kind.CONVERTED, life.epoch, details=f"{old} to {new}"))
+    life.add_event(Event(at_ms, offset, Kind.CONVERTED, life.epoch, details=f"{old} to {new}"))
     clear(life, at_ms)
     life.protocol = new
 

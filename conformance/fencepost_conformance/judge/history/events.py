@@ -1,4 +1,4 @@
-"""The events of a group and its summary: the results of ``tell``."""
+"""The events of a group and its summary: the results of ``history_of``."""
 
 from __future__ import annotations
 

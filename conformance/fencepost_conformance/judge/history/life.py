@@ -108,7 +108,7 @@ class Life:
     breaches: list[int] = field(default_factory=list)
     broken: int = 0
 
-    def tell(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         """Add an event."""
         self.happened += 1
         if event.kind is Kind.BREACH:
@@ -122,7 +122,7 @@ class Life:
 
     def breach(self, at_ms: int, offset: int, rule: str, details: str) -> None:
         """Add a broken rule."""
-        self.tell(Event(at_ms, offset, Kind.BREACH, self.epoch, rule=rule, details=details))
+        self.add_event(Event(at_ms, offset, Kind.BREACH, self.epoch, rule=rule, details=details))
 
     def touch(self, offset: int, at_ms: int) -> None:
         """Count a record."""
@@ -132,12 +132,12 @@ class Life:
                 self.first_ms = at_ms
             self.last_ms = at_ms
         if self.records == 1:
-            self.tell(Event(at_ms, offset, Kind.APPEARED))
+            self.add_event(Event(at_ms, offset, Kind.APPEARED))
 
     # who holds what
 
     def own(self, at_ms: int, offset: int, places: dict[Place, str], *, quiet: bool = False) -> None:
-        """Replace the owners of all partitions, and tell the moves, unless ``quiet``."""
+        """Replace the owners of all partitions, and add their events, unless ``quiet``."""
         moves = []
         for place in sorted({*places, *self.owners}):
             old, new = self.owners.get(place), places.get(place)
@@ -154,7 +154,7 @@ class Life:
             self._moved(at_ms, offset, [Move(place, old, new) for place in sorted(places)])
 
     def hold(self, at_ms: int, offset: int, member_id: str, places: frozenset[Place], *, quiet: bool = False) -> None:
-        """Replace the partitions that a member holds; tell the moves, unless ``quiet``, and double holdings
+        """Replace the partitions that a member holds; report the moves, unless ``quiet``, and double holdings
         (INV-KIP-01)."""
         before = self.holdings.get(member_id, frozenset())
         if places:
@@ -191,7 +191,7 @@ class Life:
                 if self.keeps:
                     self.since[place] = at_ms
         if moves and not quiet:
-            self.tell(Event(at_ms, offset, Kind.MOVED, self.epoch, moves=tuple(moves)))
+            self.add_event(Event(at_ms, offset, Kind.MOVED, self.epoch, moves=tuple(moves)))
 
     def _close(self, place: Place, at_ms: int) -> None:
         begin = self.since.pop(place, None)
@@ -213,11 +213,11 @@ class Life:
         if self.rebalance is not None:
             since = self.rebalance.since_ms
             lasted = _lasted(self.rebalance.begin_ms, at_ms)
-            self.tell(Event(at_ms, offset, Kind.SUPERSEDED, self.rebalance.epoch, duration_ms=lasted))
+            self.add_event(Event(at_ms, offset, Kind.SUPERSEDED, self.rebalance.epoch, duration_ms=lasted))
         self.rebalance = Rebalance(epoch, at_ms, since)
         self.rebalances += 1
         cause = "; ".join(each.text for each in reasons) or "the log does not show why"
-        self.tell(Event(at_ms, offset, Kind.BEGAN, epoch, cause=cause, why=kind_of(reasons)))
+        self.add_event(Event(at_ms, offset, Kind.BEGAN, epoch, cause=cause, why=kind_of(reasons)))
 
     def ends(self, at_ms: int, offset: int, state: str) -> None:
         """End the rebalance under way, if there is one."""
@@ -227,7 +227,7 @@ class Life:
             return
         self.took(_lasted(done.since_ms, at_ms))
         duration = _lasted(done.begin_ms, at_ms)
-        self.tell(Event(at_ms, offset, Kind.ENDED, done.epoch, duration_ms=duration, details=state))
+        self.add_event(Event(at_ms, offset, Kind.ENDED, done.epoch, duration_ms=duration, details=state))
 
     def took(self, duration_ms: int) -> None:
         """Count the duration of a rebalance."""

@@ -208,7 +208,7 @@ class Reading:
                 if isinstance(member, ClassicMember) and body.generation_id == member.generation:
                     if isinstance(answer, SyncGroupResponse) and answer.error_code is ErrorCode.NONE:
                         member.synced(answer, at, connection)
-                    self._told(member, answer.error_code, at, connection)
+                    self._note_error(member, answer.error_code, at, connection)
             case ConsumerGroupHeartbeatRequest(), ConsumerGroupHeartbeatResponse():
                 self._answered(body, answer, at, connection)
 
@@ -223,7 +223,7 @@ class Reading:
             self.used.setdefault(key, set()).add(connection)
             self.contact[key] = at
         elif body.member_id and isinstance(member := self.members.get((body.group_id, body.member_id)), ClassicMember):
-            self._told(member, answer.error_code, at, connection)
+            self._note_error(member, answer.error_code, at, connection)
             known = member.removed is not None and member.removed.what in _FORGETS
             if answer.error_code is ErrorCode.UNKNOWN_MEMBER_ID and not known:
                 member.removed = Since(at, connection, "UNKNOWN_MEMBER_ID to JoinGroup")
@@ -241,7 +241,7 @@ class Reading:
             if member.removed is not None:
                 self.contact.pop(key, None)
 
-    def _told(self, member: ClassicMember, code: ErrorCode, at: int, connection: int) -> None:
+    def _note_error(self, member: ClassicMember, code: ErrorCode, at: int, connection: int) -> None:
         if code in REMOVED:
             member.out(code, at, connection)
             self.contact.pop((member.group, member.member_id), None)

@@ -68,14 +68,14 @@ def _seen(events: Sequence[ev.Event], seen: Sequence[Observation], before: Seque
 
 def _whole(one: Seen, other: Seen, before: Sequence[Observation]) -> tuple[Seen, Seen]:
     """Return both with the state of everything that either changed; the other side keeps its previous state."""
-    told: list[dict[str, Any]] = [{}, {}]
+    halves: list[dict[str, Any]] = [{}, {}]
     for name in ("groups", "consumer_groups", "timers"):
         known: dict[Any, Any] = {}
         for each in before:
             follow(known, getattr(each, name))
         changes = [getattr(side.observation, name) for side in (one, other)]
         for side, change in enumerate(changes):
-            told[side][name] = {key: change.get(key, known.get(key)) for key in {**changes[0], **changes[1]}}
+            halves[side][name] = {key: change.get(key, known.get(key)) for key in {**changes[0], **changes[1]}}
     parts = [
         Observation(
             side.observation.records,
@@ -85,7 +85,7 @@ def _whole(one: Seen, other: Seen, before: Sequence[Observation]) -> tuple[Seen,
             consumer_groups=own["consumer_groups"],
             tasks=side.observation.tasks,
         )
-        for side, own in zip((one, other), told, strict=True)
+        for side, own in zip((one, other), halves, strict=True)
     ]
     return tuple(  # type: ignore[return-value]  # two of them
         Seen(part, side.bases, side.asked, side.about) for part, side in zip(parts, (one, other), strict=True)

@@ -171,10 +171,12 @@ async def _compare(
     new = run.Compared(first={key: rows for key, rows in steady.first.items() if key not in known})
     if plan.kind is Kind.PLAIN and new.first:
         async with here(drawn, port=plan.port) as place:
-            await run.shrunk(new, broker.place, place, lambda each: tell(each, plan.kind, drawn, plan.folder))
+            await run.shrunk(
+                new, broker.place, place, lambda each: print_difference(each, plan.kind, drawn, plan.folder)
+            )
     else:  # rules and transactions have names of the script as it was played
         for each in new.unshrunk():
-            tell(each, plan.kind, drawn, plan.folder)
+            print_difference(each, plan.kind, drawn, plan.folder)
     return steady
 
 
@@ -196,7 +198,7 @@ async def _steady(plan: Plan, drawn: Part, broker: Kafka, found: run.Compared) -
         else:
             steady.unsteady += len(rows)
             for each in run.Compared(first={key: rows}).unshrunk():
-                tell(each, plan.kind, drawn, plan.folder, steady=False)
+                print_difference(each, plan.kind, drawn, plan.folder, steady=False)
     return steady
 
 
@@ -218,7 +220,9 @@ async def kafkas(drawn: Part, broker: Kafka, *, alone: bool) -> list[list[Any]]:
     return await run.all_answers(broker.place, drawn.scripts, drawn.named, drawn.logins, alone=alone)
 
 
-def tell(found: run.Found, kind: Kind, drawn: Part, folder: Path | None = None, *, steady: bool = True) -> None:
+def print_difference(
+    found: run.Found, kind: Kind, drawn: Part, folder: Path | None = None, *, steady: bool = True
+) -> None:
     """Print a difference, and write its script to the folder. ``steady``: it shows when the script is played alone."""
     why = found.difference
     words = f"{why.api}{why.path}: Kafka {why.one!r}, serve {why.other!r}"

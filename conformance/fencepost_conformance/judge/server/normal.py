@@ -166,7 +166,7 @@ class Normal:
                 denied = [row for row in value if row["error_code"] == _DENIED]
                 value = [row for row in value if row not in denied] + sorted(denied, key=_place)
             if How.SORT in hows:  # before any value is replaced by the number of its place
-                value = sorted(value, key=_told_place)
+                value = sorted(value, key=_stable_place)
             rows = [self._value(api, field, item) for item in value]
             if How.NEEDED in hows:
                 rows = [_needed(row) for row in rows]
@@ -242,7 +242,7 @@ def _place(row: Any) -> tuple[str, ...]:
     return (*[str(row[key]) for key in _KEYS if key in row], repr(row)) if isinstance(row, dict) else (repr(row),)
 
 
-def _told_place(row: Any) -> tuple[str, ...]:
+def _stable_place(row: Any) -> tuple[str, ...]:
     """As ``_place``, without random values of a broker."""
     return tuple(str(row[key]) for key in _KEYS if key in row and key != "topic_id") if isinstance(row, dict) else ()
 

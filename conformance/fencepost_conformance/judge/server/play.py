@@ -246,8 +246,8 @@ class Player:
         await self._write_setting(value)
         asked = {**self._setting, "configuration_keys": [_TIMEOUT]}
         for _ in range(_MOST_WAITS):
-            told, _ = await self.exchange("describe_configs", 4, {"resources": [asked]})
-            if isinstance(told, str) or value in [row["value"] for row in told["results"][0]["configs"]]:
+            configs, _ = await self.exchange("describe_configs", 4, {"resources": [asked]})
+            if isinstance(configs, str) or value in [row["value"] for row in configs["results"][0]["configs"]]:
                 return
             await asyncio.sleep(_WAITING_S)
 
@@ -284,8 +284,8 @@ class Player:
             for name, number in partitions.items()
         ]
         for _ in range(_MOST_WAITS):
-            told, _ = await self.exchange("list_offsets", 1, {"replica_id": -1, "topics": rows})
-            if not any(error_codes(told)):
+            offsets, _ = await self.exchange("list_offsets", 1, {"replica_id": -1, "topics": rows})
+            if not any(error_codes(offsets)):
                 return
             await asyncio.sleep(_WAITING_S)
 
@@ -294,8 +294,8 @@ class Player:
         for _ in range(_MOST_WAITS):
             if not names:
                 return
-            told, _ = await self.exchange("metadata", 8, asked)
-            if all(row["error_code"] for row in told["topics"]):
+            metadata, _ = await self.exchange("metadata", 8, asked)
+            if all(row["error_code"] for row in metadata["topics"]):
                 return
             await asyncio.sleep(_WAITING_S)
 

@@ -39,8 +39,8 @@ async def answers(
     time. Raises ``OSError``."""
     run = Run(prefix, int(time.time() * 1_000) - EARLIER_MS)
     normal = Normal(run, alone=alone)
-    told = await play(place, script, run, logins)
-    return [normal.of(move.api, answer) for move, answer in zip(script, told, strict=True)]
+    replies = await play(place, script, run, logins)
+    return [normal.of(move.api, answer) for move, answer in zip(script, replies, strict=True)]
 
 
 async def all_answers(
@@ -130,7 +130,7 @@ def _beginning(row: Differing) -> Script:
 
 
 async def shrunk(
-    compared: Compared, one: Place, other: Place, tell: Callable[[Found], None] = lambda _: None
+    compared: Compared, one: Place, other: Place, report: Callable[[Found], None] = lambda _: None
 ) -> list[Found]:
     """The shortest script for each kind of difference. A script that shows it only under its own names stays as it
     is."""
@@ -154,5 +154,5 @@ async def shrunk(
             first = next(answers for script, answers in reversed(shown) if script == small)
             shortest = replace(each, difference=why, script=small, one=first)
         found.append(shortest)
-        tell(shortest)
+        report(shortest)
     return found

@@ -248,7 +248,7 @@ class References:
             return replace(event, body=self._with_epoch(run, original.body, body, index))
         if isinstance(body, JoinGroupRequest):
             before = original.body
-            body = with_generations(body, lambda told: self._moved(run, before, event.body, told, index))
+            body = with_generations(body, lambda epoch: self._moved(run, before, event.body, epoch, index))
             return replace(event, body=body)
         generation = getattr(body, "generation_id", None)
         if generation is None:

@@ -89,9 +89,9 @@ class _Shrinking:
         self._begin = begin
         self._examine = examine
         self._most = most
-        self._aim(trace)
+        self._start_from(trace)
 
-    def _aim(self, trace: Generated) -> None:
+    def _start_from(self, trace: Generated) -> None:
         """Make candidates from this trace from now on."""
         own = () if self._begin is None else (self._begin,)
         self._references = References(trace.settings, trace.profile, trace.events, *own)
@@ -100,7 +100,7 @@ class _Shrinking:
         """Drop the events after the difference."""
         assert self.found.difference is not None
         self._try(range(min(self.found.difference.event + 1, len(self.best.events))))
-        self._aim(self.best)
+        self._start_from(self.best)
 
     def leave_out_events(self) -> bool:
         """Drop events; returns True if any was dropped."""
@@ -164,7 +164,7 @@ class _Shrinking:
         if self._kind_of(found) != self._kind:
             return False
         self.best, self.found = candidate, found
-        self._aim(candidate)
+        self._start_from(candidate)
         return True
 
 

@@ -92,8 +92,8 @@ async def consumer(session: Session) -> None:
     epoch = max(int(getattr(joined, "member_epoch", 0)), 0)
     given = getattr(getattr(joined, "assignment", None), "topic_partitions", ())
     owned = [{"topic_id": (row.topic_id or UUID(int=0)).bytes, "partitions": list(row.partitions)} for row in given]
-    told = await session.ask("consumer_group_heartbeat", **{**beat, "topic_partitions": owned}, member_epoch=epoch)
-    epoch = max(int(getattr(told, "member_epoch", epoch)), 0)
+    answer = await session.ask("consumer_group_heartbeat", **{**beat, "topic_partitions": owned}, member_epoch=epoch)
+    epoch = max(int(getattr(answer, "member_epoch", epoch)), 0)
     commit = {**about, "generation_id_or_member_epoch": epoch, "generation_id": epoch}
     await session.ask("offset_commit", **commit, topics=_offsets(TOPIC, session.topic_id, 4))
     await _fetch(session, group_id, _wanted(TOPIC, session.topic_id), member_id, epoch)

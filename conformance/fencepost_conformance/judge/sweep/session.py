@@ -113,44 +113,44 @@ class Session:
         reader, writer = self._streams
         try:
             writer.write(framed(frame))
-            told = await asyncio.wait_for(read_frame(reader, MAX_RESPONSE_BYTES), _PATIENCE_S)
+            received = await asyncio.wait_for(read_frame(reader, MAX_RESPONSE_BYTES), _PATIENCE_S)
         except TimeoutError:
             # Kafka itself never answers AddPartitionsToTxn of version 4 and later without a transaction
             seen = self._place.tap.seen.get(correlation)
-            if seen is None or seen.told is not None or seen.asked != frame:
+            if seen is None or seen.answer is not None or seen.asked != frame:
                 books.problems[f"{what}: no answer within {_PATIENCE_S:g} s"] = None
             await self.close()
             return None
         except (ConnectionError, MalformedFrame):
-            told = None
+            received = None
         books.counts[api, version] = books.counts.get((api, version), 0) + 1
         seen = self._place.tap.seen.get(correlation)
         if seen is None or seen.asked != frame:
             books.problems[f"{what}: the recorder changed the request"] = None
-        if told is None:
+        if received is None:
             books.closed[api, version] = books.closed.get((api, version), 0) + 1
             await asyncio.sleep(0.05)  # the tap may learn of it later than the client
             if seen is not None and not seen.closed:
                 books.problems[f"{what}: the recorder closed a connection that the broker kept open"] = None
             await self.close()
             return None
-        if seen is None or seen.told is None:
+        if seen is None or seen.answer is None:
             books.problems[f"{what}: the client got an answer that the broker did not send"] = None
             return None
-        return self._compared(api, version, what, seen.told, told)
+        return self._compared(api, version, what, seen.answer, received)
 
-    def _compared(self, api: str, version: int, what: str, sent: bytes, told: bytes) -> Any:
+    def _compared(self, api: str, version: int, what: str, sent: bytes, received: bytes) -> Any:
         try:
-            answer = read_response(api, version, told)
+            answer = read_response(api, version, received)
         except MalformedFrame as odd:
-            code = int.from_bytes(told[4:6], "big", signed=True)
+            code = int.from_bytes(received[4:6], "big", signed=True)
             if api != "api_versions" or code != _UNSUPPORTED_VERSION:  # that is in version 0
                 self._place.books.problems[f"{what}: {odd}"] = None
             answer = None
         of_addresses = api in WITH_ADDRESSES and answer is not None
         if of_addresses and set(addresses_in(answer).values()) - {self._place.here}:
             self._place.books.problems[f"{what}: a broker's address reached the client"] = None
-        elif sent == told:
+        elif sent == received:
             pass
         elif not of_addresses:
             self._place.books.problems[f"{what}: the answer was changed"] = None

@@ -19,7 +19,7 @@ class Seen:
     """The frames of one request and its answer. ``closed``: the broker closed the connection."""
 
     asked: bytes
-    told: bytes | None = None
+    answer: bytes | None = None
     closed: bool = False
 
 
@@ -62,16 +62,16 @@ class Tap:
         broker = await connect(self.host, self.broker_port)
         mine: dict[int, Seen] = {}
         asks = asyncio.ensure_future(self._asks(reader, broker[1], mine))
-        tells = asyncio.ensure_future(self._tells(broker[0], writer, mine))
+        answers = asyncio.ensure_future(self._answers(broker[0], writer, mine))
         try:
-            done, _ = await asyncio.wait({asks, tells}, return_when=asyncio.FIRST_COMPLETED)
-            if tells in done:
+            done, _ = await asyncio.wait({asks, answers}, return_when=asyncio.FIRST_COMPLETED)
+            if answers in done:
                 for each in mine.values():
                     each.closed = True
         finally:
-            for pump in (asks, tells):
+            for pump in (asks, answers):
                 pump.cancel()
-            await asyncio.gather(asks, tells, return_exceptions=True)
+            await asyncio.gather(asks, answers, return_exceptions=True)
             await asyncio.gather(close(writer), close(broker[1]))
 
     async def _asks(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mine: dict[int, Seen]) -> None:
@@ -83,10 +83,10 @@ class Tap:
                 await writer.drain()
 
     @staticmethod
-    async def _tells(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mine: dict[int, Seen]) -> None:
+    async def _answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, mine: dict[int, Seen]) -> None:
         with contextlib.suppress(ConnectionError, MalformedFrame):
             while (frame := await read_frame(reader, MAX_RESPONSE_BYTES)) is not None:
                 if (each := mine.get(int.from_bytes(frame[:4], "big", signed=True))) is not None:
-                    each.told = frame
+                    each.answer = frame
                 writer.write(framed(frame))
                 await writer.drain()

@@ -22,7 +22,7 @@ from ...traces.offsets_log.follow import Piece
 from ...traces.offsets_log.rows import TOPIC, Notices
 from ..history.events import Place
 from ..history.life import CLASSIC, Life
-from ..history.tell import Telling
+from ..history.one_pass import PartitionPass
 from .rebalances import Happened, Rebalances
 
 #: states of a group in a rebalance
@@ -57,7 +57,7 @@ class Board:
 
     def __init__(self, names: Collection[str], most: int, counts: GroupCounts) -> None:
         self.rebalances = Rebalances(counts)
-        self._tellings: dict[int, Telling] = {}
+        self._passes: dict[int, PartitionPass] = {}
         self.notices = Notices()
         self.problems: dict[int, str] = {}  #: of partitions of the offsets topic
         self.away: str | None = None
@@ -72,26 +72,26 @@ class Board:
     def take(self, piece: Piece) -> None:
         """Take records of the log."""
         if piece.restarted:
-            former = self._tellings.pop(piece.partition, None)
+            former = self._passes.pop(piece.partition, None)
             if former is not None:
                 self.rebalances.forget(former.lives.keys())
-        telling = self._telling(piece.partition)
+        partition_pass = self._pass_of(piece.partition)
         old = len(piece.rows) - piece.live
         self.records += len(piece.rows)
         for rows, self.rebalances.live in ((piece.rows[:old], False), (piece.rows[old:], True)):
             for row in rows:
-                telling.take(row)
+                partition_pass.take(row)
 
-    def _telling(self, partition: int) -> Telling:
-        found = self._tellings.get(partition)
+    def _pass_of(self, partition: int) -> PartitionPass:
+        found = self._passes.get(partition)
         if found is None:
             admits = None if self._names else self._admits
-            found = Telling(partition, self._names or None, admits=admits, listener=self.rebalances)
-            self._tellings[partition] = found
+            found = PartitionPass(partition, self._names or None, admits=admits, listener=self.rebalances)
+            self._passes[partition] = found
         return found
 
     def _admits(self) -> bool:
-        return sum(len(each.lives) for each in self._tellings.values()) < self._most
+        return sum(len(each.lives) for each in self._passes.values()) < self._most
 
     def looked(self, look: Look, now_s: float, *, caught_up: bool) -> None:
         """Take a look at the groups. ``now_s``: a clock that does not run back."""
@@ -99,9 +99,9 @@ class Board:
         self.caught_up = caught_up
         if caught_up:
             self.rebalances.live = True
-            for telling in self._tellings.values():
-                telling.settle()
-                telling.prune()
+            for partition_pass in self._passes.values():
+                partition_pass.settle()
+                partition_pass.prune()
         since = {}
         for name, row in look.groups.items():
             state, before = self._since.get(name, ("", now_s))
@@ -111,12 +111,12 @@ class Board:
     @property
     def lives(self) -> dict[str, Life]:
         """The groups of the log so far."""
-        return {name: life for each in self._tellings.values() for name, life in each.lives.items()}
+        return {name: life for each in self._passes.values() for name, life in each.lives.items()}
 
     @property
     def names(self) -> dict[str, str]:
         """The names of topics by their ids."""
-        return {topic_id: name for each in self._tellings.values() for topic_id, name in each.names.items()}
+        return {topic_id: name for each in self._passes.values() for topic_id, name in each.names.items()}
 
     @property
     def total(self) -> int:
@@ -197,7 +197,7 @@ class Board:
         hidden = self.total - len(self._look.groups)
         if hidden > 0 and not self._names:
             lines.append(f"not shown, only counted: {counted(hidden, 'groups')}; --max-groups sets how many are shown")
-        if left_out := sum(each.left_out for each in self._tellings.values()):
+        if left_out := sum(each.left_out for each in self._passes.values()):
             lines.append(f"{counted(left_out, 'records')} of groups above --max-groups were skipped")
         lines += self._look.problems[:_PROBLEMS]
         if len(self._look.problems) > _PROBLEMS:
@@ -205,7 +205,7 @@ class Board:
         return [*lines, *_of_topic(self.problems), *self._of_log(), *self.notices.lines()]
 
     def _of_log(self) -> Iterable[str]:
-        logs = [each.facts for each in self._tellings.values()]
+        logs = [each.facts for each in self._passes.values()]
         backwards = [each for each in logs if each.backwards]
         if backwards:
             furthest = max(each.furthest_ms for each in backwards)

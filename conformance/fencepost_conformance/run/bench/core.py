@@ -62,11 +62,11 @@ def core() -> list[Row]:
     return rows
 
 
-def row(name: str, protocol: GroupProtocol, versus: str, rates: list[list[float]], aim: str) -> Row:
+def row(name: str, protocol: GroupProtocol, versus: str, rates: list[list[float]], goal: str) -> Row:
     """Return a row for groups of one kind: the first rates beside the second ones."""
     mine, theirs = rates
     ratio = statistics.median(one / other for one, other in zip(mine, theirs, strict=True))
     median = statistics.median
     return Row(
-        name, f"{protocol} groups", median(mine), "steps a second", versus, median(theirs), ratio, f"{aim} a second"
+        name, f"{protocol} groups", median(mine), "steps a second", versus, median(theirs), ratio, f"{goal} a second"
     )

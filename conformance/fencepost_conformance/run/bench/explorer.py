@@ -45,7 +45,7 @@ def _compared(entry: Entry) -> list[Row]:
                 work=run_explorer,
                 other=lambda workers=workers: _run_tlc(entry, workers),  # type: ignore[misc]
                 rounds=2,
-                aim="5 times",
+                goal="5 times",
                 clock=processor_seconds if workers == 1 else time.perf_counter,
             )
             for workers in sorted({1, os.cpu_count() or 1})

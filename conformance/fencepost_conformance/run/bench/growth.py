@@ -156,12 +156,12 @@ def listing(rows: Sequence[Row]) -> Listing:
     for of, cases in by_size(rows).items():
         for case, of_case in cases:
             ratio = {size: row.ratio for size, row in zip(case.sizes, of_case, strict=True)}
-            told = [ratio.get(size) for size in sizes[1:]]
+            ratios = [ratio.get(size) for size in sizes[1:]]
             table.add(
                 of,
                 case.what,
                 f"{of_case[0].value:,.0f} µs",
-                *("" if each is None else f"{each:,.2g}" if each < 10 else f"{each:,.0f}" for each in told),
+                *("" if each is None else f"{each:,.2g}" if each < 10 else f"{each:,.0f}" for each in ratios),
             )
     for row in rows:
         if row.unit == BYTES:

@@ -19,7 +19,7 @@ from pathlib import Path
 class Row:
     """One line of the cost table: ``value`` of ``what`` in ``unit``, beside the same figure of ``versus``.
 
-    ``ratio`` is value / versus value (median over the rounds), None if there is nothing to compare with. ``aim``: the
+    ``ratio`` is value / versus value (median over the rounds), None if there is nothing to compare with. ``goal``: the
     project's goal for the ratio or value, in words.
     """
 
@@ -30,7 +30,7 @@ class Row:
     versus: str = ""
     versus_value: float | None = None
     ratio: float | None = None
-    aim: str = ""
+    goal: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,10 @@ def rate(work: Work, clock: Clock = time.perf_counter) -> float:
 
 
 def single(
-    name: str, what: str, unit: str, work: Work, *, rounds: int = 3, aim: str = "", clock: Clock = time.perf_counter
+    name: str, what: str, unit: str, work: Work, *, rounds: int = 3, goal: str = "", clock: Clock = time.perf_counter
 ) -> Row:
     """Measure a rate without a comparison: the median of the rounds."""
-    return Row(name, what, statistics.median(rate(work, clock) for _ in range(rounds)), unit, aim=aim)
+    return Row(name, what, statistics.median(rate(work, clock) for _ in range(rounds)), unit, goal=goal)
 
 
 def pair(
@@ -86,7 +86,7 @@ def pair(
     work: Work,
     other: Work,
     rounds: int = 3,
-    aim: str = "",
+    goal: str = "",
     clock: Clock = time.perf_counter,
 ) -> Row:
     """Measure two rates in turn, A B A B …; the ratio is the median of the pairs'."""
@@ -99,5 +99,5 @@ def pair(
         versus,
         statistics.median(right for _, right in pairs),
         statistics.median(left / right for left, right in pairs),
-        aim,
+        goal,
     )

@@ -68,10 +68,10 @@ def _of(protocol: GroupProtocol, command: Sequence[str]) -> list[Row]:
     figures = {name: _least(work, given) for name, work in _PHASES.items()}
     warm, cold = _jvm(command, given)
     whole = _whole(given) + warm
-    told = {**figures, "Kafka's JVM, once it is warm": warm}
+    rates = {**figures, "Kafka's JVM, once it is warm": warm}
     rows = [
         Row("pipeline", f"{protocol}: {name}", value, "µs a step", "all of it", whole, value / whole)
-        for name, value in told.items()
+        for name, value in rates.items()
     ]
     rows.append(Row("pipeline", f"{protocol}: a JVM until it is warm, once", cold, "seconds"))
     return rows

@@ -220,9 +220,9 @@ def _rows(what: str, name: str, line: dict[str, Any], other: str, theirs: dict[s
 
 
 def _row(  # noqa: PLR0917
-    name: str, unit: str, what: str, value: float, versus: str, other: float | None, aim: str = ""
+    name: str, unit: str, what: str, value: float, versus: str, other: float | None, goal: str = ""
 ) -> Row:
-    return Row(name, what, value, unit, versus, other, value / other if other else None, aim)
+    return Row(name, what, value, unit, versus, other, value / other if other else None, goal)
 
 
 def _filled(parts: Parts, stack: ExitStack, generator: Path, folder: Path) -> Iterator[Row]:

@@ -85,7 +85,7 @@ def steps() -> list[Row]:
             "steps a second",
             work=lambda: run_core_and_model(given),
             other=lambda: run_hypothesis(given),
-            aim="20,000 a second",
+            goal="20,000 a second",
             clock=processor_seconds,
         ),
         single(

@@ -59,8 +59,8 @@ class Made:
     @property
     def why(self) -> str:
         """Why the check did not pass, as its command says it."""
-        told = self.finding.result.get("error")
-        return f"{self.verdict}{f': {told}' if told else ''} ({self.planned.command})"
+        error = self.finding.result.get("error")
+        return f"{self.verdict}{f': {error}' if error else ''} ({self.planned.command})"
 
 
 def make(plan: Sequence[Planned], root: Path, *, has_jdk: bool, note: Callable[[Planned], None]) -> Iterator[Made]:
@@ -112,14 +112,14 @@ def tests_of(suites: ET.Element) -> dict[str, Any]:
         name = each.get("name", "")
         counts[name] = counts.get(name, 0) + int(each.get("value", "0"))
     verdict = "failed" if failed else "incomplete" if skipped or not cases else "passed"
-    told = {"error": f"{failed[0].get('name')}: {_reason(failed[0])}"} if failed else {}
-    return {"verdict": verdict, "counts": counts, **told}
+    error = {"error": f"{failed[0].get('name')}: {_reason(failed[0])}"} if failed else {}
+    return {"verdict": verdict, "counts": counts, **error}
 
 
 def _reason(failed: ET.Element) -> str:
     """Return the first line of a failure, without the values that follow it."""
-    told = next((each.get("message", "") for each in failed if each.tag in ("failure", "error")), "")
-    return (told.splitlines() or ["no reason"])[0][:_LONGEST]
+    message = next((each.get("message", "") for each in failed if each.tag in ("failure", "error")), "")
+    return (message.splitlines() or ["no reason"])[0][:_LONGEST]
 
 
 def certificate_of(

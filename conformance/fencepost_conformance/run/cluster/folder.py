@@ -75,14 +75,14 @@ class HadoopFolder:
     def __init__(self, session: SparkSession, url: str) -> None:
         self.name = url.rstrip("/")
         self._jvm: Any = session.sparkContext._jvm
-        with self._told():
+        with self._raising_cannot_run():
             assert session.sparkContext._jsc is not None
             configuration = session.sparkContext._jsc.hadoopConfiguration()
             self._files = self._path("").getFileSystem(configuration)
             self._files.mkdirs(self._path(""))
 
     def read(self, path: str) -> str | None:
-        with self._told():
+        with self._raising_cannot_run():
             if not self.exists(path):
                 return None
             stream = self._files.open(self._path(path))
@@ -92,7 +92,7 @@ class HadoopFolder:
                 stream.close()
 
     def create(self, path: str, text: str) -> bool:
-        with self._told():
+        with self._raising_cannot_run():
             if self.exists(path):
                 return False
             stream = self._files.create(self._path(path), False)
@@ -103,7 +103,7 @@ class HadoopFolder:
         return True
 
     def exists(self, path: str) -> bool:
-        with self._told():
+        with self._raising_cannot_run():
             return bool(self._files.exists(self._path(path)))
 
     def for_spark(self, path: str) -> str:
@@ -113,7 +113,7 @@ class HadoopFolder:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self.name}/{path}" if path else f"{self.name}/")
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _raising_cannot_run(self) -> Iterator[None]:
         from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]  # noqa: PLC0415 — comes with Spark
 
         try:

@@ -118,14 +118,12 @@ def spark_session(place: Place, scratch: Path, *, light: bool = False) -> SparkS
         with _words_kept_in(words), _given_up_after(place.wait_s, late):
             return _session(_settings(place, scratch, light=light))
     except (PySparkException, Py4JError, OSError) as broken:
-        told = _kept_log(words)
+        log = _kept_log(words)
         if late.is_set():
-            raise CannotRun(f"{place.master} gave no session within {place.wait_s} s (--wait){told}") from None
+            raise CannotRun(f"{place.master} gave no session within {place.wait_s} s (--wait){log}") from None
         if place.master and is_cluster(place.master):
-            raise CannotRun(f"no session at {place.master}: {cause(broken)}{told}") from None
-        raise CannotRun(
-            f"Spark does not start; it needs a JDK of version 17 or later ({cause(broken)}){told}"
-        ) from None
+            raise CannotRun(f"no session at {place.master}: {cause(broken)}{log}") from None
+        raise CannotRun(f"Spark does not start; it needs a JDK of version 17 or later ({cause(broken)}){log}") from None
 
 
 def _settings(place: Place, scratch: Path, *, light: bool) -> dict[str, str]:
@@ -293,6 +291,6 @@ def cause(broken: Exception) -> str:
     """Return the line of a Spark error with the reason, in a worker if it occurred there, or its first line."""
     lines = [line.strip() for line in str(broken).splitlines() if line.strip()]
     for begin, dropped in _TELLING:
-        if telling := [line for line in lines if line.startswith(begin)]:
-            return telling[-1].removeprefix(dropped)
+        if found := [line for line in lines if line.startswith(begin)]:
+            return found[-1].removeprefix(dropped)
     return lines[0] if lines else type(broken).__name__

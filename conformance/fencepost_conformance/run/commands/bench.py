@@ -90,7 +90,7 @@ def bench(
 
 
 def table(rows: list[Row]) -> Listing:
-    columns = ("benchmark", "what", "value", "beside it", "its value", "ratio", "aim")
+    columns = ("benchmark", "what", "value", "beside it", "its value", "ratio", "goal")
     listing = Listing(columns, title="Cost, measured now", numbers=frozenset(("value", "its value", "ratio")))
     for row in rows:
         listing.add(
@@ -100,6 +100,6 @@ def table(rows: list[Row]) -> Listing:
             escape(row.versus),
             "" if row.versus_value is None else f"{row.versus_value:,.1f}",
             "" if row.ratio is None else f"{row.ratio:.2f}",
-            escape(row.aim),
+            escape(row.goal),
         )
     return listing

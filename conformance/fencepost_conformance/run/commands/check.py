@@ -258,7 +258,7 @@ def tlc_all(entries: list[Entry], cores: int, meter: Meter) -> Iterator[Row]:
     parallel."""
     for entry in entries:
         if entry.expected == "holds":
-            watch = telling(meter, entry, "generated", "states")
+            watch = two_figures(meter, entry, "generated", "states")
             yield attempt(check_tlc, entry, Engine.tlc, workers=cores, watch=watch)
             meter.advance()
     with ThreadPoolExecutor(cores) as pool:
@@ -272,7 +272,7 @@ def tlc_all(entries: list[Entry], cores: int, meter: Meter) -> Iterator[Row]:
             raise
 
 
-def telling(meter: Meter, entry: Entry, first: str, second: str) -> Watching:
+def two_figures(meter: Meter, entry: Entry, first: str, second: str) -> Watching:
     """Return a function that shows the two figures of a configuration's progress."""
 
     def watch(one: int, two: int) -> None:
@@ -287,7 +287,7 @@ def spread_all(entries: list[Entry], place: Place, meter: Meter) -> Iterator[Row
     with started(place, needs.GRAPHS) as running:
         copies = 2 if running.cluster else 1  # so that a lost executor loses no data
         for entry in entries:
-            watch = telling(meter, entry, "states", "levels")
+            watch = two_figures(meter, entry, "states", "levels")
             options = {"session": running.session, "workers": running.cores, "copies": copies, "watch": watch}
             yield attempt(check_spark, entry, Engine.spark, **options)
             meter.advance()
@@ -319,14 +319,14 @@ def explore_all(entries: list[Entry], explorer: Callable[..., Row], cores: int, 
 def write(rows: list[Row], itf: Path | None, html: Path | None, **facts: str | int | None) -> str | None:
     """Write the counter-examples to these files. Returns why a file could not be written, so that the command still
     prints its result. ``facts``: for the foot of the page."""
-    told = [row for row in rows if row.steps]
+    traced = [row for row in rows if row.steps]
     try:
         if html is not None:
-            html.write_text(as_html(told, made_now(None, **facts)), encoding="utf-8")
+            html.write_text(as_html(traced, made_now(None, **facts)), encoding="utf-8")
         if itf is not None:
-            if len(told) != 1:
-                return f"{itf}: an ITF file has one counter-example, but there are {len(told)}"
-            itf.write_text(json.dumps(as_itf(told[0]), ensure_ascii=False, indent=1), encoding="utf-8")
+            if len(traced) != 1:
+                return f"{itf}: an ITF file has one counter-example, but there are {len(traced)}"
+            itf.write_text(json.dumps(as_itf(traced[0]), ensure_ascii=False, indent=1), encoding="utf-8")
     except OSError as reason:
         return f"{reason.filename}: {reason.strerror}"
     return None

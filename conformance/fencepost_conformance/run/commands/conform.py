@@ -19,7 +19,7 @@ from ...common.interruption import interruptible
 from ...common.nearest import unknown
 from ...generate.plan import GroupProtocol
 from ...judge.client.kinds import Half
-from ...judge.known import never_met, read_known
+from ...judge.known import read_known, unmatched
 from ...judge.rows.job import CONCURRENCY, Job
 from ...judge.rows.summary import Summary
 from ...judge.verdict import Tally
@@ -27,7 +27,7 @@ from ...show.console import Result, finish, progress
 from ...show.files import write_report
 from ...show.report.terminal import WORDS, counts, details, tables
 from ...targets.jvm.process import ProcessFault
-from ...targets.registry import absolute, parse_target, profiles_for, tell_build
+from ...targets.registry import absolute, parse_target, profiles_for, report_build
 from ...traces.profiles import JUDGED
 from ...traces.wire.settings import ACCESS_HELP, OPTION_HELP, given
 from ..pipeline.engines import Engine, opened
@@ -290,9 +290,9 @@ def conform(  # noqa: PLR0917 — options of a command line
     if out is not None:
         require_folder(out)
     profiles = profiles_for(named, profile)
-    tell_build(named, profiles[0])
+    report_build(named, profiles[0])
     accepted = {} if known is None else read_known(known)
-    met: set[str] = set()
+    seen: set[str] = set()
     stops: list[str] = []
     left_out: dict[GroupProtocol, str] = {}
     found: dict[str, dict[str, Result]] = {}
@@ -318,7 +318,7 @@ def conform(  # noqa: PLR0917 — options of a command line
             if summary.stopped:
                 stops.append(f"{summary.stopped}; {_done(found, summary)} of {planned} done")
             summary.accepted = accepted
-            met |= summary.groups.keys()
+            seen |= summary.groups.keys()
             if own is not None:
                 summary.folder = own
                 stops += _report(own, summary, seconds, seed)
@@ -340,8 +340,8 @@ def conform(  # noqa: PLR0917 — options of a command line
     if left_out:
         result.details["left_out"] = {str(each): why for each, why in left_out.items()}
     if known is not None:
-        result.details["never_met"] = [key for key in accepted if key not in met]
-        shown += [never_met(entry) for key, entry in accepted.items() if key not in met]
+        result.details["never_met"] = [key for key in accepted if key not in seen]
+        shown += [unmatched(entry) for key, entry in accepted.items() if key not in seen]
     result.stopped = "; ".join(stops) or None
     finish(result, as_json=as_json, table=None if as_json else Group(*shown))
 

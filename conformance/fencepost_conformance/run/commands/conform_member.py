@@ -19,12 +19,12 @@ from ...common.nearest import unknown
 from ...judge.client.judge import Difference, protocols
 from ...judge.client.kinds import Half, MemberProtocol
 from ...judge.client.run import Found, Job, run
-from ...judge.known import Accepted, never_met
+from ...judge.known import Accepted, unmatched
 from ...judge.verdict import Tally, Unsettled, Verdict
 from ...show.console import Result, finish, progress
 from ...targets.jvm import clients
 from ...targets.jvm.process import ProcessFault, in_a_line
-from ...targets.registry import TargetName, profile_for, tell_build
+from ...targets.registry import TargetName, profile_for, report_build
 
 WORDS = {"traces": "schedules", "steps": "events", "known": "with accepted differences"}
 
@@ -49,7 +49,7 @@ def conform_member(  # noqa: PLR0917 — options of a command line
             f"{half}s are compared with Kafka's own client: use --target kafka:RELEASE, such as kafka:4.4.0"
         )
     named = profile_for(target, profile)
-    tell_build(target, named)
+    report_build(target, named)
     named_protocols = _protocols(half, protocol)
     for each in named_protocols:
         clients.command(target.build, each, half)  # fetched and compiled once, before any worker starts
@@ -95,14 +95,14 @@ def _result(half: Half, found: dict[MemberProtocol, Found], accepted: dict[str, 
         "groups": len(groups),
         "seconds": round(seconds, 1),
     }
-    told: dict[str, Any] = {
+    protocols: dict[str, Any] = {
         protocol: {
             "counts": {"traces": each.schedules, **each.tally(accepted).as_counts(), "steps": each.steps},
             **each.as_json(),
         }
         for protocol, each in found.items()
     }
-    details: dict[str, Any] = {"side": half.value, "protocols": told}
+    details: dict[str, Any] = {"side": half.value, "protocols": protocols}
     if accepted:
         details["never_met"] = [key for key in accepted if key not in groups]
     tally = sum((each.tally(accepted) for each in found.values()), Tally())
@@ -119,8 +119,8 @@ def _tables(half: Half, found: dict[MemberProtocol, Found], accepted: dict[str, 
     for protocol, each in found.items():
         if each.groups:
             shown.append(_table(f"{protocol} {half}", each, accepted))
-    met = {name for each in found.values() for name in each.groups}
-    shown += [never_met(entry) for key, entry in accepted.items() if key not in met]
+    seen = {name for each in found.values() for name in each.groups}
+    shown += [unmatched(entry) for key, entry in accepted.items() if key not in seen]
     return Group(*shown)
 
 

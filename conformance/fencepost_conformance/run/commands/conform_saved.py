@@ -27,7 +27,7 @@ from ...show.report.html import report_page
 from ...show.report.terminal import WORDS, counts, details, tables
 from ...targets.core import Core
 from ...targets.jvm.process import ProcessFault
-from ...targets.registry import TargetName, profile_for, tell_build
+from ...targets.registry import TargetName, profile_for, report_build
 from ...traces.files import BrokenTrace, EventTrace, WireTrace, read_traces
 
 
@@ -66,7 +66,7 @@ def conform_saved(
     if profile is None and len(own) > 1:
         raise CannotRun(f"the traces have the profiles {', '.join(own)}; choose one by --profile")
     name = next(iter(own)) if profile is None else profile_for(named, profile)
-    tell_build(named, name)
+    report_build(named, name)
     longest = max(len(trace.events) for _, trace in found if isinstance(trace, EventTrace))
     job = SavedJob(
         target, name, longest, model, GroupProtocol.MIXED, files=tuple(path for path, _ in found)

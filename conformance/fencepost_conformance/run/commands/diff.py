@@ -23,10 +23,10 @@ from ...judge.diff.shortest import Shortest, shortest
 from ...judge.known import Accepted, read_known
 from ...show.console import Result, finish, progress
 from ...show.diff.files import write_files
-from ...show.diff.tell import details, tables
+from ...show.diff.results import details, tables
 from ...targets.jvm import harness
 from ...targets.jvm.process import ProcessFault, in_a_line
-from ...targets.registry import tell_build
+from ...targets.registry import report_build
 from .conform import protocols_of, require_folder
 
 
@@ -54,7 +54,7 @@ def diff(  # noqa: PLR0917 — options of a command line
     if out is not None:
         require_folder(out)
     for side in sides:
-        tell_build(side.target, side.profile)
+        report_build(side.target, side.profile)
         if side.target.kind == "kafka":  # fetched and compiled once, before any worker starts
             harness.command(side.target.build)
     jobs = [Job(*sides, steps_per_trace, each) for each in protocols]
@@ -120,5 +120,5 @@ def _result(
         "following": sum(group.following for group in found.groups.values()),
         "seconds": round(seconds),
     }
-    told = details(sides, found, small, accepted)
-    return Result("diff", found.tally(accepted), counts, told, unsettled=found.unsettled())
+    described = details(sides, found, small, accepted)
+    return Result("diff", found.tally(accepted), counts, described, unsettled=found.unsettled())

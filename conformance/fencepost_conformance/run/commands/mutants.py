@@ -93,9 +93,10 @@ def mutants(  # noqa: PLR0917 — options of a command line
         killers.pin([each for each in verdicts if not each.broken], MUTANTS, kafka=kafka is not None)
     survivors = [verdict.mutant for verdict in verdicts if not verdict.killed and not verdict.broken]
     strange = {
-        verdict.mutant: told
+        verdict.mutant: reason
         for verdict in verdicts
-        if not verdict.broken and (told := killers.otherwise(verdict, quick=quick, kafka=kafka is not None)) is not None
+        if not verdict.broken
+        and (reason := killers.otherwise(verdict, quick=quick, kafka=kafka is not None)) is not None
     }
     table = Listing(("mutant", "source", "found by"))
     for verdict in verdicts:

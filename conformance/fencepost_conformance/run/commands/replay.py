@@ -18,7 +18,7 @@ from ...common.errors import CannotRun
 from ...common.interruption import interruptible
 from ...generate.plan import GroupProtocol
 from ...judge.checker.check import check_trace
-from ...judge.compare.lockstep import as_far_as_told, first_difference
+from ...judge.compare.lockstep import as_far_as_recorded, first_difference
 from ...judge.rows.check import Checker, Examined
 from ...judge.rows.job import Job, TraceOutcome
 from ...judge.shrink.shrinker import kind_of, shrink
@@ -31,7 +31,7 @@ from ...show.replay.show import chart_of, chart_of_wire, failing_trace, wire_as_
 from ...show.report.chart import Chart, chart_svg
 from ...show.report.chart_page import chart_html
 from ...targets.jvm.process import ProcessFault
-from ...targets.registry import absolute, build_found, parse_target, profile_for, tell_build
+from ...targets.registry import absolute, build_found, parse_target, profile_for, report_build
 from ...traces import itf
 from ...traces.files import BrokenTrace, EventTrace, WireTrace, write_traces
 
@@ -61,7 +61,7 @@ def replay(  # noqa: PLR0917 — options of a command line
     job = Job(absolute(target), profile_for(named, profile), steps, model, protocol)
     if named.kind == "broker":
         raise CannotRun("a trace of events cannot be replayed against a broker; use core, kafka:RELEASE or kafka:DIR")
-    tell_build(named, job.profile)
+    report_build(named, job.profile)
     replayed = Replayed(Checker(job), trace, model=model, shortest=shortest)
     items = load(trace, job.profile, steps, protocol)
     try:
@@ -91,7 +91,7 @@ def replay(  # noqa: PLR0917 — options of a command line
         "replay",
         Tally.of(replayed.verdicts) if replayed.verdicts or model else None,
         {"traces": len(replayed.verdicts) if model else len(charts)},
-        {"traces": replayed.told, **build_found(named, job.profile)},
+        {"traces": replayed.documents, **build_found(named, job.profile)},
         done="shown, not judged",
         unsettled=replayed.unsettled,
         stopped=cut.reason(f"{len(charts)} of {counted(len(items), 'traces')} shown"),
@@ -109,7 +109,7 @@ class Replayed:
     model: bool
     shortest: bool
     charts: list[Chart] = field(default_factory=list)
-    told: list[dict[str, Any]] = field(default_factory=list)
+    documents: list[dict[str, Any]] = field(default_factory=list)
     kept: list[EventTrace] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     unsettled: list[Unsettled] = field(default_factory=list)
@@ -131,7 +131,7 @@ class Replayed:
         if verdict is Verdict.BROKEN:
             return None, interrupted
         chart = chart_of(shown.name, shown, found, model=self.model)
-        self.told.append(json_of(shown, found, chart))
+        self.documents.append(json_of(shown, found, chart))
         self.kept.append(failing_trace(shown, found))
         self.charts.append(chart)
         return chart, interrupted
@@ -141,7 +141,7 @@ class Replayed:
         if checked is not None:
             self._judged(checked.verdict, f"{self.source}:{checked.line}", checked.reason)
         chart = chart_of_wire(item, self.source, checked)
-        self.told.append(wire_as_json(item, chart, checked))
+        self.documents.append(wire_as_json(item, chart, checked))
         self.charts.append(chart)
         return chart
 
@@ -177,7 +177,7 @@ def _examine(checker: Checker, shown: Loaded, *, shortest: bool) -> tuple[Loaded
         return Loaded(f"{shown.name}, shrunk", small.trace, ()), small.found, small.interrupted
     if found.outcome.verdict in (Verdict.PASSED, Verdict.UNDECIDED) and shown.recorded and None not in shown.recorded:
         recorded = [seen for seen in shown.recorded if seen is not None]
-        difference = first_difference(as_far_as_told(found.ours, recorded), recorded)
+        difference = first_difference(as_far_as_recorded(found.ours, recorded), recorded)
         if difference is not None:
             return (
                 shown,

@@ -46,19 +46,19 @@ def run(names: Sequence[str], *, as_json: bool) -> NoReturn:
 def lines(jobs: Iterable[str], parts: Mapping[str, Part]) -> list[str]:
     """A line for each part and each job."""
     wide = max(map(len, (*PARTS, *JOBS)))
-    told = ["Installed"]
+    report = ["Installed"]
     for name, part in parts.items():
-        told.append(f"  {'ok     ' if part.there else 'missing'}  {name:<{wide}}  {part.text}")
-    told += ["", "Jobs"]
+        report.append(f"  {'ok     ' if part.there else 'missing'}  {name:<{wide}}  {part.text}")
+    report += ["", "Jobs"]
     for name in jobs:
         job = JOBS[name]
         if without := lacking(job, parts):
-            told.append(f"  cannot   {name:<{wide}}  {job.what} (missing: {_names(without)})")
+            report.append(f"  cannot   {name:<{wide}}  {job.what} (missing: {_names(without)})")
         elif without := missed(job, parts):
-            told.append(f"  can run  {name:<{wide}}  {job.what} (without {_names(without)})")
+            report.append(f"  can run  {name:<{wide}}  {job.what} (without {_names(without)})")
         else:
-            told.append(f"  can run  {name:<{wide}}  {job.what}")
-    return told
+            report.append(f"  can run  {name:<{wide}}  {job.what}")
+    return report
 
 
 def _names(parts: Iterable[Part]) -> str:

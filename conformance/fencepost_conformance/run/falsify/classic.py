@@ -310,6 +310,6 @@ def leave_unknown(trace: WireTrace, all_: list[Exchange]) -> Made:
         quiet = leave.received_ms - heartbeat.sent_ms < 5_000
         if len(rows) == 1 and rows[0]["member_id"] == heartbeat.ask["member_id"] and quiet and leave.error == E.NONE:
             gone = int(E.UNKNOWN_MEMBER_ID)
-            told = [{**row, "error_code": gone} for row in leave.answer.get("members", [])]
-            fields = {"members": told} if told else {"error_code": gone}
+            members = [{**row, "error_code": gone} for row in leave.answer.get("members", [])]
+            fields = {"members": members} if members else {"error_code": gone}
             yield altered(trace, {leave.received: fields}), leave.received, leave.received

@@ -99,8 +99,8 @@ def consumer_epoch_ahead(trace: WireTrace, all_: list[Exchange]) -> Made:
     """The member continues with the epoch that it really got, and is not fenced for it (M-FENCE-05)."""
     for heartbeat in _every_heartbeat(trace, all_):
         after = heartbeat.next
-        goes_on = after is not None and after.error == E.NONE and after.ask["topic_partitions"] is None
-        if goes_on and after is not None and after.ask["member_epoch"] == heartbeat.epoch:
+        continues = after is not None and after.error == E.NONE and after.ask["topic_partitions"] is None
+        if continues and after is not None and after.ask["member_epoch"] == heartbeat.epoch:
             changed = altered(trace, {heartbeat.one.received: {"member_epoch": heartbeat.epoch + 1}})
             yield changed, heartbeat.one.received, after.received
 
@@ -280,7 +280,7 @@ def consumer_two_owners(trace: WireTrace, all_: list[Exchange]) -> Made:
 
 
 @falsehood
-def consumer_revocation_untold(trace: WireTrace, all_: list[Exchange]) -> Made:
+def consumer_revocation_omitted(trace: WireTrace, all_: list[Exchange]) -> Made:
     """A member holds what it was not asked to revoke, and no other member is given it (M-RSP-03, INV-KIP-01)."""
     histories = heartbeat_histories(trace, all_)
     for member, history in histories.items():

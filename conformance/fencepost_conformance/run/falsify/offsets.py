@@ -30,7 +30,7 @@ class _Row(NamedTuple):
     group: str
     place: Place
     path: tuple[str | int, ...]
-    told: dict[str, Any]
+    answer: dict[str, Any]
 
 
 def _rows(every: list[reading.Exchange], names: Names) -> Iterator[_Row]:
@@ -41,8 +41,8 @@ def _rows(every: list[reading.Exchange], names: Names) -> Iterator[_Row]:
         groups = [(each.ask["group_id"], (), each.answer)] if many is None else [
             (group["group_id"], ("groups", at), group) for at, group in enumerate(many)
         ]  # fmt: skip
-        for group, path, told in groups:
-            for at, topic in enumerate(told.get("topics") or ()):
+        for group, path, answer in groups:
+            for at, topic in enumerate(answer.get("topics") or ()):
                 for number, row in enumerate(topic["partitions"]):
                     place = names.place(topic, row["partition_index"])
                     if place[0] in names.created:
@@ -79,7 +79,7 @@ def fetched_what_nobody_committed(trace: WireTrace, _: list[Exchange]) -> Made:
     """No client has committed so high an offset (O-COMMIT-14)."""
     every = reading.exchanges(trace)
     for row in _rows(every, names_of(trace)):
-        if row.told["error_code"] == E.NONE:
+        if row.answer["error_code"] == E.NONE:
             yield _made(trace, row, committed_offset=_FAR)
 
 
@@ -91,7 +91,7 @@ def fetched_nothing_after_a_commit(trace: WireTrace, _: list[Exchange]) -> Made:
         return
     names = names_of(trace)
     for row in _rows(every, names):
-        if row.told["error_code"] == E.NONE and row.told["committed_offset"] >= 0 and _commits(every, names, row):
+        if row.answer["error_code"] == E.NONE and row.answer["committed_offset"] >= 0 and _commits(every, names, row):
             yield _made(trace, row, committed_offset=-1, metadata="")
 
 
@@ -105,7 +105,7 @@ def fetched_what_was_overwritten(trace: WireTrace, _: list[Exchange]) -> Made:
         values = [value for _, value in commits]
         for each, value in commits[:-1]:
             last = commits[-1][0]
-            if row.told["error_code"] == E.NONE and each.end < last.begin and values.count(value) == 1:
+            if row.answer["error_code"] == E.NONE and each.end < last.begin and values.count(value) == 1:
                 yield _made(trace, row, committed_offset=value)
                 break
 
@@ -134,8 +134,8 @@ def fetched_what_a_transaction_holds(trace: WireTrace, _: list[Exchange]) -> Mad
     for row in _rows(every, names):
         for held, place, offset in _held(every, names):
             ended = min((each.begin for each in _ends(every, held)), default=NEVER)
-            told = row.told["error_code"] == E.UNSTABLE_OFFSET_COMMIT
-            if told and place == row.place and held.begin < row.fetch.end < ended:
+            unstable = row.answer["error_code"] == E.UNSTABLE_OFFSET_COMMIT
+            if unstable and place == row.place and held.begin < row.fetch.end < ended:
                 yield _made(trace, row, committed_offset=offset, error_code=0)
 
 
@@ -155,7 +155,7 @@ def fetched_what_was_aborted(trace: WireTrace, _: list[Exchange]) -> Made:
         return
     for row in _rows(every, names):
         for held, place, offset in _held(every, names):
-            told = row.told["error_code"] == E.NONE and held.end < row.fetch.begin
-            if told and place == row.place and (place, offset) not in others:
+            applies = row.answer["error_code"] == E.NONE and held.end < row.fetch.begin
+            if applies and place == row.place and (place, offset) not in others:
                 yield _made(trace, row, committed_offset=offset)
                 break

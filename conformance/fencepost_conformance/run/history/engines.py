@@ -1,4 +1,4 @@
-"""The engines that read a log and tell the history of its groups: this process, or Spark."""
+"""The engines that read a log and return the history of its groups: this process, or Spark."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ...common.errors import CannotRun
 from ...common.nearest import unknown
 from ...judge.history.events import History
-from ...judge.history.tell import tell
+from ...judge.history.one_pass import history_of
 from ...show.console import Meter
 from ...traces.offsets_log.rows import Notices
 from ...traces.offsets_log.source import Source
@@ -31,7 +31,7 @@ class Reader:
             raise CannotRun(unknown("engine", self.engine, ENGINES, f"known: {', '.join(ENGINES)}"))
         notices = Notices()
         if self.engine == "local":
-            return tell(meter.count(self.source.rows(notices, only)), only), notices
+            return history_of(meter.count(self.source.rows(notices, only)), only), notices
         if self.source.log is None:
             raise CannotRun("--engine spark reads a path: give --log with log segments or a dump")
         from .on_spark import on_spark  # noqa: PLC0415 - Spark is optional, and slow to import

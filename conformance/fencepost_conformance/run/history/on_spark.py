@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...common.errors import CannotRun
 from ...judge.history.events import History
-from ...judge.history.tell import merged, tell
+from ...judge.history.one_pass import history_of, merged
 from ...traces.offsets_log.dump import Piece, line_ends, pieces, read_piece
 from ...traces.offsets_log.rows import LogRow, Notices
 from ...traces.offsets_log.segments import SUFFIX, read_partition, require_partitions
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 _Key = tuple[int, int, int]
 _RECORD: Final = 0
 _NOTICES: Final = 1
-#: tasks for each core that tell a dump's partitions, so that a core that is finished early takes another
+#: tasks for each core that read a dump's partitions, so that a core that is finished early takes another
 _TASKS: Final = 4
 Part = tuple[list[History], Notices]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The work of the tasks. ``only``: the one group to tell."""
+    """The work of the tasks. ``only``: the one group to read."""
 
     only: str | None
 
@@ -50,7 +50,7 @@ class Reading:
         notices = Notices()
         for each in segments:
             require_here(each)
-        history = tell(read_partition(number, segments, notices), self.only)
+        history = history_of(read_partition(number, segments, notices), self.only)
         return ([history] if history.logs else []), notices
 
     @staticmethod
@@ -70,7 +70,7 @@ class Reading:
                 for _, notices in some:
                     yield number, notices
             else:
-                yield number, tell((LogRow(*row) for _, row in some), self.only)
+                yield number, history_of((LogRow(*row) for _, row in some), self.only)
 
 
 def require_here(path: Path) -> None:
@@ -92,8 +92,8 @@ def in_session(
     """Return the same from a running session. The executors of a cluster need the whole path."""
     if running.cluster:
         path = path.resolve()
-    told = _dump if path.is_file() and path.suffix != SUFFIX else _segments
-    histories, notices = told(running, path, Reading(only), advance)
+    read = _dump if path.is_file() and path.suffix != SUFFIX else _segments
+    histories, notices = read(running, path, Reading(only), advance)
     return merged(histories), notices
 
 
@@ -122,14 +122,14 @@ def _dump(running: Running, path: Path, reading: Reading, advance: Callable[[int
     counts: list[int] = context.parallelize(some, tasks).map(lambda piece: line_ends(path, piece)).collect()
     work = [(path, piece, sum(counts[:place])) for place, piece in enumerate(some)]
     records: RDD[tuple[_Key, Any]] = context.parallelize(work, tasks).flatMap(reading.records)
-    told: list[tuple[int, Any]] = (
+    parts: list[tuple[int, Any]] = (
         records.repartitionAndSortWithinPartitions(running.cores * _TASKS, itemgetter(1))
         .mapPartitions(reading.sorted_records)
         .collect()
     )
-    histories = [each for _, each in told if isinstance(each, History)]
+    histories = [each for _, each in parts if isinstance(each, History)]
     notices = Notices()
-    for _, unread in sorted((row for row in told if isinstance(row[1], Notices)), key=itemgetter(0)):
+    for _, unread in sorted((row for row in parts if isinstance(row[1], Notices)), key=itemgetter(0)):
         notices.extend(unread)
     advance(sum(history.records for history in histories))
     return histories, notices

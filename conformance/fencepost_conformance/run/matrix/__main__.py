@@ -42,12 +42,12 @@ def play(subject: Subject, folder: Path, names: Sequence[str] = ()) -> None:
     command = [sys.executable, "-m", "fencepost_conformance.cli", "conform"]
     more = [*subject.arguments, *traces, "--output", str(folder), "--json"]
     more += [word for name in names for word in ("--case", name)]
-    with (folder / "stdout").open("w") as told, (folder / "stderr").open("w") as errors:
+    with (folder / "stdout").open("w") as output, (folder / "stderr").open("w") as errors:
         try:
             with _address(subject) as address:
                 subprocess.run(
                     [*command, *address, *more],
-                    stdout=told, stderr=errors, env=environment(), timeout=_LIMIT_S, check=False,
+                    stdout=output, stderr=errors, env=environment(), timeout=_LIMIT_S, check=False,
                 )  # fmt: skip
         except subprocess.TimeoutExpired:
             errors.write(f"it did not end within {_LIMIT_S} s\n")

@@ -61,13 +61,13 @@ def markdown(rows: Sequence[Row]) -> str:
             f"- {row.subject.name} {row.subject.version}".rstrip() + f": {row.why}" for row in of_kind if not row.known
         ]
         parts += ["", "Not in this table:", "", *absent] if absent else []
-        told_of = [line for row in ran for line in _examined(row)]
-        if told_of:
+        examined = [line for row in ran for line in _examined(row)]
+        if examined:
             parts += ["", f"### Failures of {title.lower()}", ""]
             parts += [
                 f"| {kind} | cases | verdict | what | beside Kafka | ticket |",
                 "|---|---|---|---|---|---|",
-                *told_of,
+                *examined,
             ]
         old = [f"- {row.subject.key}: {', '.join(row.stale())}" for row in ran if row.stale()]
         parts += ["", "Stale verdicts, whose cases no longer fail so:", "", *old] if old else []

@@ -88,7 +88,7 @@ def stale(entries: Sequence[Entry], cases: Sequence[Mapping[str, Any]]) -> list[
             continue
         for name in entry.cases:
             about = [each for each in cases if each["case"] == name or each["case"].startswith(f"{name}.")]
-            met = any(each["ending"] in ODD and entry.shows in each.get("why", "") for each in about)
-            if not met:
+            matches = any(each["ending"] in ODD and entry.shows in each.get("why", "") for each in about)
+            if not matches:
                 found.append(name)
     return found

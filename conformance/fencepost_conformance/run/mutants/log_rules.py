@@ -32,7 +32,7 @@ class Play:
         self.log = lead(PartitionLog(), 1)
         self.copy = lead(PartitionLog(), 1)
         self.ends: list[int] = []  #: of every appended batch
-        self.met: dict[int, int] = {}
+        self.first_read: dict[int, int] = {}
 
     def append(self) -> None:
         """Append one to three records in one batch."""
@@ -75,7 +75,7 @@ class Play:
                 self._tombstone(at, at in left, readers)
 
     def _tombstone(self, at: int, stays: bool, readers: list[int] | None) -> None:
-        first = self.met.setdefault(self._batch_of(at), self.now)
+        first = self.first_read.setdefault(self._batch_of(at), self.now)
         late = self.now < first + _RETENTION_MS
         needed = late if readers is None else any(0 < reader <= at for reader in readers)
         demand(

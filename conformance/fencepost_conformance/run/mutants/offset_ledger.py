@@ -87,7 +87,7 @@ def check_store(state: CoordinatorState, kept: Book, rule: str) -> None:
     )
     for where, row in committed.items():
         value = kept.committed[where].value
-        told = OffsetCommitValue(
+        stored = OffsetCommitValue(
             row.offset,
             leader_epoch=row.leader_epoch,
             metadata=row.metadata,
@@ -95,7 +95,9 @@ def check_store(state: CoordinatorState, kept: Book, rule: str) -> None:
             expire_timestamp=row.expire_timestamp,
             topic_id=row.topic_id,
         )
-        demand(told == replace(value, expires_at_minus_one=False), rule, f"{where}: {told}, but the log has {value}")
+        demand(
+            stored == replace(value, expires_at_minus_one=False), rule, f"{where}: {stored}, but the log has {value}"
+        )
     pending = {((row.group_id, row.topic, row.partition), row.producer_id): row.offset for row in shown.pending}
     logged = {which: entry.value.offset for which, entry in kept.pending.items()}
     demand(pending == logged, rule, f"{pending} are pending, but the log has {logged}")
@@ -116,8 +118,12 @@ def check_answer(kept: Book, asked: bool, answer: OffsetFetchResponseGroup, *, s
         if row.error_code not in (ErrorCode.NONE, ErrorCode.UNSTABLE_OFFSET_COMMIT):
             continue
         unstable = stable and where in kept.unstable
-        told = row.error_code is ErrorCode.UNSTABLE_OFFSET_COMMIT
-        demand(told == unstable, "O-FETCH-08", f"{where} is unstable: {unstable}, answered {row.error_code.name}")
+        answered_unstable = row.error_code is ErrorCode.UNSTABLE_OFFSET_COMMIT
+        demand(
+            answered_unstable == unstable,
+            "O-FETCH-08",
+            f"{where} is unstable: {unstable}, answered {row.error_code.name}",
+        )
         entry = None if unstable else kept.committed.get(where)
         offset = -1 if entry is None else entry.value.offset
         demand(

@@ -201,9 +201,9 @@ class Play:
             for each in topic.partitions:
                 count = self.state.topics.by_name[name].partitions if name in self.ids else 0
                 missing = None if each.partition_index < count else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                told = error or missing
-                if told is not None:
-                    wanted[name or str(topic.topic_id), each.partition_index] = told
+                code = error or missing
+                if code is not None:
+                    wanted[name or str(topic.topic_id), each.partition_index] = code
                 else:
                     there.append(each)
             if there:
@@ -221,14 +221,14 @@ class Play:
         taken = {(where[0], where[1]) for where, error in wanted.items() if error is ErrorCode.NONE}
         if answer is not None:
             assert isinstance(answer, o.OffsetCommitResponse | o.TxnOffsetCommitResponse)
-            told_each = {
+            answered = {
                 ((names.get(topic.topic_id) or str(topic.topic_id)) if by_id else topic.name, row.partition_index): (
                     row.error_code
                 )
                 for topic in answer.topics
                 for row in topic.partitions
             }
-            demand(told_each == wanted, rule, f"{body} is answered {told_each} instead of {wanted}")
+            demand(answered == wanted, rule, f"{body} is answered {answered} instead of {wanted}")
             demand(not taken or not outcome.records, "O-COMMIT-11", "a commit is answered before it is replicated")
         else:
             demand(refused is None, rule, f"{body} is not rejected with {refused}")

@@ -69,10 +69,10 @@ def check_records(seed: int) -> int:
     pairs = _CODEC.encoded_all(made)
     demand(pairs == [_CODEC.encode(record) for record in made], "F-REC-20", "many together have other bytes")
     try:
-        told = [_CODEC.decode(key, value) for key, value in pairs]
+        decoded = [_CODEC.decode(key, value) for key, value in pairs]
     except TornRecord as torn:
         raise Broken("F-REC-22", f"a whole record cannot be read: {torn}") from None
-    demand(told == kept, "F-REC-11", f"read {told} instead of {kept}")
+    demand(decoded == kept, "F-REC-11", f"read {decoded} instead of {kept}")
     loaded = [*_CODEC.logged(pairs)]
     demand(loaded == kept, "F-REC-00", f"loaded {loaded} instead of {kept}")
     return _RECORDS

@@ -37,7 +37,7 @@ def _unwritable() -> Record:
     return Record(OffsetCommitKey("g" * 40_000, "t", 0), None)
 
 
-async def _told(asked: Awaitable[Any]) -> Any:
+async def _outcome(asked: Awaitable[Any]) -> Any:
     try:
         return await asked
     except AppendError as failure:

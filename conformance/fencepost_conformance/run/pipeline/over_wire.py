@@ -64,10 +64,10 @@ def run_over_wire(
         with worker_processes(min(workers, plan.count)) as pool:
             asyncio.run(_all(plan, target, summary, pool, advance))
     except (OSError, MalformedFrame) as broken:
-        told = f"{target.host}:{target.port}: {getattr(broken, 'strerror', None) or broken}"
+        message = f"{target.host}:{target.port}: {getattr(broken, 'strerror', None) or broken}"
         if not summary.traces:
-            raise CannotRun(told) from None
-        summary.stopped = told
+            raise CannotRun(message) from None
+        summary.stopped = message
 
 
 async def _all(
@@ -140,17 +140,17 @@ def _judge_only(job: Job, seed: int, trace: WireTrace, fault: str) -> Judged:
 
 def judge(job: Job, seed: int, trace: WireTrace, fault: str = "") -> Judged:
     """Return the checker's verdict on a trace as a row; one that ended early by a broker's ``fault`` is rejected."""
-    told = check_trace(trace)
-    outcome = _OUTCOMES[told.outcome]
-    event, field, left, right, hint = -1, "", told.reason, "", ""
-    if told.refusals:
-        refusal = told.refusals[0]
+    verdict = check_trace(trace)
+    outcome = _OUTCOMES[verdict.outcome]
+    event, field, left, right, hint = -1, "", verdict.reason, "", ""
+    if verdict.refusals:
+        refusal = verdict.refusals[0]
         event, left, right, hint = refusal.line, refusal.sentence, refusal.expected, refusal.hint
         field = refusal.kind
     elif fault:
         outcome, event, field, left, right = TraceOutcome.REFUSED, len(trace.lines), "no answer", fault, "an answer"
     row = _row(seed, trace, outcome, event, field, left, right, coverage=bitmap(reached(trace)))
-    return Judged(row, trace, hint, _further(row, told.refusals[1:]))
+    return Judged(row, trace, hint, _further(row, verdict.refusals[1:]))
 
 
 def _row(  # noqa: PLR0917

@@ -120,7 +120,7 @@ async def _follow(board: Board, follower: Follower, shown: Callable[[Board], Non
     while True:
         try:
             pieces = await follower.read(_WAIT_MS)
-        except Failed:  # the looks tell it
+        except Failed:  # the looks report it
             await asyncio.sleep(_AGAIN_S)
             continue
         for piece in pieces:

@@ -14,7 +14,7 @@ from fencepost_server.look.made import Made
 from fencepost_server.look.page import page
 
 from ...common.counting import counted
-from ...judge.diff.explain import Told
+from ...judge.diff.explain import Followed
 from ...judge.diff.groups import Group, Groups
 from ...judge.diff.job import Side
 from ...judge.diff.shortest import Shortest
@@ -23,7 +23,7 @@ from ...traces.files import EventTrace, write_traces
 from ..report.chart import Chart
 from ..report.chart_page import chart_html
 from ..report.steps import Teller
-from .tell import values_of
+from .results import values_of
 
 
 def write_files(  # noqa: PLR0917 — the contents to write
@@ -32,13 +32,13 @@ def write_files(  # noqa: PLR0917 — the contents to write
     found: Groups,
     small: Mapping[str, Shortest],
     accepted: Mapping[str, Accepted],
-    told: Mapping[str, Any],
+    document: Mapping[str, Any],
     book: Mapping[str, Rule],
     made: Made,
 ) -> None:
-    """Write everything; ``told``: the output of ``--json``. Traces are ``traces/NN.jsonl``, with the group's number:
+    """Write everything; ``document``: the output of ``--json``. Traces are ``traces/NN.jsonl`` by group:
     the first side's and the other's."""
-    (directory / "diff.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    (directory / "diff.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     groups = found.ordered()
     traces = directory / "traces"
     for number, group in enumerate(groups, 1):
@@ -46,7 +46,7 @@ def write_files(  # noqa: PLR0917 — the contents to write
             traces.mkdir(exist_ok=True)
             write_traces(traces / f"{number:02}.jsonl", _traces(small[group.key]))
     (directory / "report.html").write_text(
-        _page(sides, found, groups, small, accepted, book, told.get("error", ""), made), encoding="utf-8"
+        _page(sides, found, groups, small, accepted, book, document.get("error", ""), made), encoding="utf-8"
     )
 
 
@@ -132,14 +132,14 @@ def _section(
         parts.append(f'<p class="dim">at the same step: {names}</p>')
     if shown is not None:
         parts += _explained(shown, book)
-        for letter, side, steps, told, value in (
+        for letter, side, steps, followed, value in (
             ("A", shown.job.one, shown.mine, shown.explanation.one, shown.left),
             ("B", shown.job.other, shown.theirs, shown.explanation.other, shown.right),
         ):
-            teller = Teller([event for event, _ in steps], [seen for _, seen in steps], told.rules)
+            teller = Teller([event for event, _ in steps], [seen for _, seen in steps], followed.rules)
             chart = Chart(
-                f"{number}{letter}. {side.name}", _notes(told, value), teller.lanes(), teller.steps(), len(steps) - 1,
-                teller.names.full(),
+                f"{number}{letter}. {side.name}", _notes(followed, value), teller.lanes(), teller.steps(),
+                len(steps) - 1, teller.names.full(),
             )  # fmt: skip
             parts.append(chart_html(chart, level=3))
     return "\n".join(parts)
@@ -156,8 +156,8 @@ def _where(group: Group) -> str:
     )
 
 
-def _notes(told: Told, value: str) -> tuple[str, ...]:
-    return (value, *([] if told.refused is None else [told.refused]))
+def _notes(followed: Followed, value: str) -> tuple[str, ...]:
+    return (value, *([] if followed.refused is None else [followed.refused]))
 
 
 def _explained(shown: Shortest, book: Mapping[str, Rule]) -> list[str]:

@@ -133,7 +133,7 @@ class _View:
     # --- the journal ---
 
     def _row(self, number: int, row: Row) -> dict[str, Any]:
-        told: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "number": number,
             "at": row.at_ms,
             "kind": row.kind,
@@ -144,20 +144,20 @@ class _View:
         }
         if row.message is not None:
             message = self.lab.journal.message(row.message)
-            told |= {"message": self._message(message), "from": message.sender, "to": message.receiver}
-            told["text"] = told["message"]["brief"]
-            told["bad"] = message.fate is Fate.LOST or told["message"]["error"]
+            fields |= {"message": self._message(message), "from": message.sender, "to": message.receiver}
+            fields["text"] = fields["message"]["brief"]
+            fields["bad"] = message.fate is Fate.LOST or fields["message"]["error"]
         rules = row.rules
         if row.step is not None:
             step = self.words[row.step]
-            told["step"] = _step(step)
-            told["text"] = told["text"] or step.brief
+            fields["step"] = _step(step)
+            fields["text"] = fields["text"] or step.brief
             rules = rules or step.rules
         if row.kind is Kind.CLIENT and " → " in row.text:
             rules = _member_rules(row.text)
-        told["rules"] = self._rules(rules)
-        told["differences"] = differences(rules, self.lab.start.release, PROFILES[self.lab.start.other])
-        return told
+        fields["rules"] = self._rules(rules)
+        fields["differences"] = differences(rules, self.lab.start.release, PROFILES[self.lab.start.other])
+        return fields
 
     def _rules(self, rules: Iterable[str]) -> list[list[str]]:
         return [[rule, texts.brief(rule)] for rule in rules]

@@ -17,10 +17,10 @@ def rules_of_steps(
 ) -> list[tuple[str, ...]]:
     """Return the rules of each step, up to and including the first step that the model rejects."""
     follower = Follower(settings, profile)
-    told = []
+    rules = []
     for event, seen in zip(events, observations, strict=False):
         verdict = follower.feed(event, seen)
-        told.append(verdict.rules)
+        rules.append(verdict.rules)
         if not verdict.ok:
             break
-    return told
+    return rules

@@ -47,8 +47,8 @@ class _Graph:
         self._room = max(width - self._width - 2, _LEAST)
 
     def legend(self) -> list[Text]:
-        told = "   ".join(f"{sign} {lane}" for lane, sign in self._signs.items())
-        return [Text(line, style="bold") for line in wrap(told, self._room + self._width + 2)]
+        text = "   ".join(f"{sign} {lane}" for lane, sign in self._signs.items())
+        return [Text(line, style="bold") for line in wrap(text, self._room + self._width + 2)]
 
     def heads(self) -> Text:
         row = [" "] * self._width
@@ -167,12 +167,12 @@ def _group(group: GroupAt, before: GroupAt | None) -> Iterator[str]:
 
 def _member(row: MemberAt) -> str:
     about = f"{row.member}{' (classic)' if row.protocol == 'classic' and 'epoch' in row.epochs else ''} {row.epochs}"
-    told = [f"{about} {row.state}".strip(), f"holds {row.other or compact(row.holds)}"]
+    parts = [f"{about} {row.state}".strip(), f"holds {row.other or compact(row.holds)}"]
     if row.giving_up:
-        told.append(f"gives up {compact(row.giving_up)}")
+        parts.append(f"gives up {compact(row.giving_up)}")
     if row.target is not None and row.target != row.holds:
-        told.append(f"target {compact(row.target)}")
-    return ", ".join(told)
+        parts.append(f"target {compact(row.target)}")
+    return ", ".join(parts)
 
 
 # --- holders ---------------------------------------------------------------------------------------------------
@@ -199,9 +199,9 @@ def who_held_what(steps: Sequence[StepWords], width: int = WIDTH) -> list[Text]:
         (group, (topic, number)): f"{f'{group} ' if several else ''}{topic}:{number}" for group, (topic, number) in rows
     }
     margin = max(map(len, names.values())) + 1
-    told = "   ".join(f"{letter(number)} {name}" for name, number in signs.items())
+    legend = "   ".join(f"{letter(number)} {name}" for name, number in signs.items())
     lines = [Text(), Text("holders of partitions", style="bold")]
-    lines += [Text(line) for line in wrap(f"{told}   (x) to revoke   !xy two holders", width)]
+    lines += [Text(line) for line in wrap(f"{legend}   (x) to revoke   !xy two holders", width)]
     for part in _parts(turns, max((width - margin) // cell, 1)):
         lines.append(Text("step".ljust(margin) + "".join(f"{steps[at].index:>{cell}}" for at in part), style="dim"))
         for place, row in rows.items():

@@ -44,15 +44,15 @@ def notes(found: Examined) -> tuple[str, ...]:
     if found.difference.event < 0:
         return (f"{found.outcome.value}: {found.difference.left}",)
     other = "model" if found.other is None or found.outcome is TraceOutcome.REFUSED else "target"
-    told = [
+    lines = [
         f"{found.outcome.value}{f' ({found.divergence})' if found.divergence else ''} "
         f"at event {found.difference.event}, {found.difference.field}",
         f"core: {found.difference.left}",
         f"{other}: {found.difference.right}",
     ]
     if found.rules:
-        told += ["rules:", *texts.rule_lines(found.rules)]
-    return tuple(told)
+        lines += ["rules:", *texts.rule_lines(found.rules)]
+    return tuple(lines)
 
 
 def as_json(shown: Loaded, found: Examined, chart: Chart) -> dict[str, Any]:
@@ -74,13 +74,13 @@ def chart_of_wire(trace: WireTrace, name: str, verdict: WireVerdict | None) -> C
     """Return the chart of a wire trace with the checker's verdict, marked at a rejected step; None: it was not checked.
 
     ``name``: for a trace without a name."""
-    told: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
     marked = None
     if verdict is not None:
-        told = wire_notes(verdict)
+        lines = wire_notes(verdict)
         if verdict.refusals:
             marked = step_of_line(trace, verdict.refusals[0].line)
-    return Chart(trace.name or name, told, wire_lanes(trace), wire_steps(trace), marked, wire_names(trace))
+    return Chart(trace.name or name, lines, wire_lanes(trace), wire_steps(trace), marked, wire_names(trace))
 
 
 def step_of_line(trace: WireTrace, line: int) -> int:
@@ -93,17 +93,17 @@ def wire_notes(verdict: WireVerdict) -> tuple[str, ...]:
     """Return the checker's verdict on a trace, a line for each point."""
     if verdict.reason:
         return (f"{verdict.verdict}: line {verdict.line}: {verdict.reason}",)
-    told: list[str] = []
+    lines: list[str] = []
     for refusal in verdict.refusals:
-        told += [
+        lines += [
             f"rejected at line {refusal.line}, group {refusal.group_id}: {refusal.sentence}",
             f"the answer could have been: {' or '.join(refusal.allowed)}",
         ]
         if refusal.rules:
-            told.append(f"rules: {', '.join(refusal.rules)}")
+            lines.append(f"rules: {', '.join(refusal.rules)}")
         if refusal.hint:
-            told.append(refusal.hint)
-    return tuple(told)
+            lines.append(refusal.hint)
+    return tuple(lines)
 
 
 def wire_as_json(trace: WireTrace, chart: Chart, verdict: WireVerdict | None) -> dict[str, Any]:

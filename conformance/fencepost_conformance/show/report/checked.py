@@ -53,9 +53,9 @@ def why(row: Row) -> str:
 
 def row_as_json(row: Row, *, states: bool = False) -> dict[str, object]:
     """Return the row as JSON data. ``states``: each step of a counter-example has the whole state."""
-    told = row.as_json()
+    document = row.as_json()
     steps = {"steps": steps_as_json(row.steps, states=states)} if row.steps else {}
-    return {"name": told.pop("name"), "verdict": verdict_of(row), **told, **steps}
+    return {"name": document.pop("name"), "verdict": verdict_of(row), **document, **steps}
 
 
 def unsettled(row: Row) -> Unsettled:

@@ -10,33 +10,33 @@ from .names import Names
 
 def heartbeat_words(body: cm.ConsumerGroupHeartbeatRequest, names: Names) -> str:
     """Return all fields of the heartbeat; fields that are not sent ("unchanged", G-WIRE-40) are left out."""
-    told = [f"{body.group_id or '(empty)'} member {body.member_id or '(none)'}"]
+    words = [f"{body.group_id or '(empty)'} member {body.member_id or '(none)'}"]
     if body.instance_id is not None:
-        told.append(f"instance {body.instance_id}")
+        words.append(f"instance {body.instance_id}")
     if body.rack_id is not None:
-        told.append(f"rack {body.rack_id}")
-    told.append(f"epoch {body.member_epoch}{_meaning(body.member_epoch)}")
+        words.append(f"rack {body.rack_id}")
+    words.append(f"epoch {body.member_epoch}{_meaning(body.member_epoch)}")
     if body.rebalance_timeout_ms != -1:
-        told.append(f"rebalance {body.rebalance_timeout_ms}")
+        words.append(f"rebalance {body.rebalance_timeout_ms}")
     if body.subscribed_topic_names is not None:
-        told.append(f"topics [{', '.join(body.subscribed_topic_names)}]")
+        words.append(f"topics [{', '.join(body.subscribed_topic_names)}]")
     if body.subscribed_topic_regex is not None:
-        told.append(f"regex {body.subscribed_topic_regex or '(none)'}")
+        words.append(f"regex {body.subscribed_topic_regex or '(none)'}")
     if body.server_assignor is not None:
-        told.append(f"assignor {body.server_assignor}")
+        words.append(f"assignor {body.server_assignor}")
     if body.topic_partitions is not None:
-        told.append(f"owns {names.rows(body.topic_partitions)}")
-    return " ".join(told)
+        words.append(f"owns {names.rows(body.topic_partitions)}")
+    return " ".join(words)
 
 
 def heartbeat_brief(body: cm.ConsumerGroupHeartbeatRequest, names: Names) -> str:
     member = body.member_id or body.instance_id or "(new)"
     if body.member_epoch in (cm.LEAVE_EPOCH, cm.STATIC_LEAVE_EPOCH):
         return f"{member} {'leaves' if body.member_epoch == cm.LEAVE_EPOCH else 'leaves for now'}"
-    told = [f"{member} epoch {body.member_epoch}"]
+    words = [f"{member} epoch {body.member_epoch}"]
     if body.member_epoch != cm.JOIN_EPOCH and body.topic_partitions is not None:
-        told.append(f"owns {names.rows(body.topic_partitions)}")
-    return ", ".join(told)
+        words.append(f"owns {names.rows(body.topic_partitions)}")
+    return ", ".join(words)
 
 
 def _meaning(epoch: int) -> str:

@@ -33,5 +33,5 @@ def heartbeats(steps: Sequence[StepWords]) -> frozenset[int]:
 
 
 def _has_news(step: StepWords) -> bool:
-    told = any(answer.error or " own " in f" {answer.brief} " for answer in step.answers)
-    return told or bool(step.groups) or step.append is not None or step.error is not None
+    answered = any(answer.error or " own " in f" {answer.brief} " for answer in step.answers)
+    return answered or bool(step.groups) or step.append is not None or step.error is not None

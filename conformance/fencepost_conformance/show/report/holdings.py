@@ -65,13 +65,13 @@ def changed(seen: Observation, names: Names) -> tuple[GroupAt, ...]:
 def after_each(steps: Sequence[tuple[GroupAt, ...]]) -> list[dict[str, GroupAt]]:
     """Return all groups after each step, from the groups that each step changed."""
     standing: dict[str, GroupAt] = {}
-    told = []
+    standings = []
     for groups in steps:
         if groups:
             standing = {**standing, **{group.group: group for group in groups}}
             standing = {name: standing[name] for name in sorted(standing) if not standing[name].gone}
-        told.append(standing)
-    return told
+        standings.append(standing)
+    return standings
 
 
 def classic(view: GroupView, names: Names) -> GroupAt:

@@ -135,8 +135,8 @@ def _unsettled(summary: Summary) -> list[str]:
 def _coverage(summary: Summary) -> list[str]:
     covered = summary.coverage()
     kinds = (
-        f'<tr><td>{escape(kind)}</td><td class="n">{told["reached"]}</td><td class="n">{told["reachable"]}</td></tr>'
-        for kind, told in covered["kinds"].items()
+        f'<tr><td>{escape(kind)}</td><td class="n">{count["reached"]}</td><td class="n">{count["reachable"]}</td></tr>'
+        for kind, count in covered["kinds"].items()
     )
     unreached = "".join(f"<li>{escape(name)}</li>" for name in covered["unreached"]) or "<li>nothing</li>"
     reasons = (

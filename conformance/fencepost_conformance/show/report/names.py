@@ -119,15 +119,15 @@ def topics_in(body: m.ResponseBody) -> list[tuple[bytes, str]]:
 
 def compact(partitions: Iterable[Partition]) -> str:
     """Return ``t:0-2,5 u:1`` for sorted partitions; ``nothing`` for none."""
-    told = []
+    parts = []
     for topic, group in groupby(sorted(partitions), key=lambda each: each[0]):
         numbers = [number for _, number in group]
         runs = [
             [number for _, number in run]
             for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])
         ]  # fmt: skip
-        told.append(f"{topic}:{','.join(str(run[0]) if len(run) == 1 else f'{run[0]}-{run[-1]}' for run in runs)}")
-    return " ".join(told) or "nothing"
+        parts.append(f"{topic}:{','.join(str(run[0]) if len(run) == 1 else f'{run[0]}-{run[-1]}' for run in runs)}")
+    return " ".join(parts) or "nothing"
 
 
 def decoded(assignment: bytes) -> tuple[Partition, ...] | None:

@@ -77,20 +77,20 @@ def _value(record: Record, names: Names) -> str:
 
 
 def _member(value: cr.ConsumerGroupMemberMetadataValue) -> str:
-    told = [f"topics [{', '.join(value.subscribed_topic_names)}]"]
+    parts = [f"topics [{', '.join(value.subscribed_topic_names)}]"]
     if value.subscribed_topic_regex:
-        told.append(f"regex {value.subscribed_topic_regex}")
+        parts.append(f"regex {value.subscribed_topic_regex}")
     if value.instance_id is not None:
-        told.append(f"instance {value.instance_id}")
+        parts.append(f"instance {value.instance_id}")
     if value.rack_id is not None:
-        told.append(f"rack {value.rack_id}")
+        parts.append(f"rack {value.rack_id}")
     if value.server_assignor:
-        told.append(f"assignor {value.server_assignor}")
-    told.append(f"rebalance {value.rebalance_timeout_ms}")
+        parts.append(f"assignor {value.server_assignor}")
+    parts.append(f"rebalance {value.rebalance_timeout_ms}")
     if value.classic_member_metadata is not None:
         protocols = ", ".join(row.name for row in value.classic_member_metadata.supported_protocols)
-        told.append(f"classic [{protocols}]")
-    return ", ".join(told)
+        parts.append(f"classic [{protocols}]")
+    return ", ".join(parts)
 
 
 def state_name(code: int) -> str:

@@ -121,17 +121,17 @@ class Teller:
         self._end = 0  # end of the log
         self._open: list[int] = []  # steps whose records are not replicated yet
         self._leading = Leading()
-        self._told: list[StepWords] = []
+        self._shown: list[StepWords] = []
 
     def steps(self) -> list[StepWords]:
         """Return all steps; an event without an observation has only its own description."""
-        self._end, self._open, self._told = 0, [], []
+        self._end, self._open, self._shown = 0, [], []
         self._leading = Leading()
         for index, event in enumerate(self._events):
             seen = self._observations[index] if index < len(self._observations) else None
             self._fates(index, event, seen)
-            self._told.append(self._step(index, event, seen or Observation()))
-        return self._told
+            self._shown.append(self._step(index, event, seen or Observation()))
+        return self._shown
 
     def lanes(self) -> list[str]:
         """Return all lanes, the coordinator and its log last."""
@@ -231,13 +231,13 @@ class Teller:
                 self._end = len(event.records)
 
     def _appended(self, index: int) -> Append:
-        append = self._told[index].append
+        append = self._shown[index].append
         assert append is not None
         return append
 
     def _settle(self, index: int, fate: str, *, failed: bool = False) -> None:
         append = replace(self._appended(index), fate=fate, failed=failed)
-        self._told[index] = replace(self._told[index], append=append)
+        self._shown[index] = replace(self._shown[index], append=append)
         self._open.remove(index)
 
 

@@ -123,12 +123,12 @@ def _hints(summary: Summary) -> list[str]:
 def _coverage(summary: Summary) -> Listing:
     covered = summary.coverage()
     listing = Listing(("coverage", "reached", "of", "not reached"), numbers=frozenset(("reached", "of")))
-    for kind, told in covered["kinds"].items():
-        if not told["reached"]:
+    for kind, counts in covered["kinds"].items():
+        if not counts["reached"]:
             continue  # over the wire, only answers and versions can be seen
         missing = [name.removeprefix(kind + " ") for name in covered["unreached"] if name.split()[0] == kind]
         shown = ", ".join(missing[:6]) + (f" and {len(missing) - 6} more" if len(missing) > 6 else "")
-        listing.add(kind, str(told["reached"]), str(told["reachable"]), shown)
+        listing.add(kind, str(counts["reached"]), str(counts["reachable"]), shown)
     return listing
 
 

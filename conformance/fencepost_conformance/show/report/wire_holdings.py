@@ -78,7 +78,7 @@ class WireHoldings:
         self._names = names
         self._settings = settings
         self._groups: dict[str, _Group] = {}
-        self._told: dict[str, GroupAt] = {}
+        self._shown: dict[str, GroupAt] = {}
 
     def sent(self, now: int, request: m.RequestBody) -> tuple[GroupAt, ...]:
         """Handle a request: a member that joins, or reports owned partitions, has given up the others."""
@@ -101,7 +101,7 @@ class WireHoldings:
                 said = self._names.of_rows(request.topic_partitions)
                 if set(said) <= set(member.holds):
                     member.owes_ms = None
-        return self._tell(group_id)
+        return self._if_changed(group_id)
 
     def answered(self, now: int, request: m.RequestBody, response: m.ResponseBody) -> tuple[GroupAt, ...]:
         """Handle an answer."""
@@ -110,7 +110,7 @@ class WireHoldings:
             return () if errors else self._left(request)
         if isinstance(request, m.DeleteGroupsRequest) and isinstance(response, m.DeleteGroupsResponse):
             deleted = [row.group_id for row in response.results if row.error_code is ErrorCode.NONE]
-            return tuple(told for name in deleted for told in self._remove(name, set(self._ids(name))))
+            return tuple(group for name in deleted for group in self._remove(name, set(self._ids(name))))
         if not isinstance(
             request, m.SyncGroupRequest | m.JoinGroupRequest | m.HeartbeatRequest | cm.ConsumerGroupHeartbeatRequest
         ):
@@ -128,7 +128,7 @@ class WireHoldings:
             response, cm.ConsumerGroupHeartbeatResponse
         ):
             self._beaten(now, request, response)
-        return self._tell(group_id)
+        return self._if_changed(group_id)
 
     # ---- answers ------------------------------------------------------------------------------------------------
 
@@ -217,9 +217,9 @@ class WireHoldings:
     def _remove(self, group_id: str, members: set[str]) -> tuple[GroupAt, ...]:
         if group_id in self._groups:
             self._drop(group_id, members)
-        return self._tell(group_id)
+        return self._if_changed(group_id)
 
-    def _tell(self, group_id: str) -> tuple[GroupAt, ...]:
+    def _if_changed(self, group_id: str) -> tuple[GroupAt, ...]:
         """Return the group, if it has changed since the last call. A member without any assignment is not shown."""
         group = self._groups.get(group_id)
         if group is None:
@@ -233,10 +233,10 @@ class WireHoldings:
             key=lambda row: row.member,
         )
         now = GroupAt(group_id, group.kind, "as answered", members=tuple(rows))
-        before = self._told.get(group_id)
+        before = self._shown.get(group_id)
         if before == now or (before is None and not rows):
             return ()
-        self._told[group_id] = now
+        self._shown[group_id] = now
         return (now,)
 
 

@@ -32,7 +32,7 @@ from .words import answer_brief, answer_words, body_words, errors_in, request_br
 
 def wire_steps(trace: WireTrace) -> list[StepWords]:
     """Return each line as a step."""
-    return _Told(trace).steps()
+    return _WireSteps(trace).steps()
 
 
 def wire_names(trace: WireTrace) -> dict[str, str]:
@@ -44,7 +44,7 @@ def wire_lanes(trace: WireTrace) -> list[str]:
     return [*dict.fromkeys(_clients(trace).values()), COORDINATOR]
 
 
-class _Told:
+class _WireSteps:
     def __init__(self, trace: WireTrace) -> None:
         self._trace = trace
         self._clients = _clients(trace)

@@ -114,12 +114,12 @@ def event_words(event: ev.Event) -> str:
 def _config(config: ev.GroupConfig | None) -> str:
     if config is None:
         return "removed"
-    told = {
+    fields = {
         "session timeout": config.consumer_session_timeout_ms,
         "heartbeat interval": config.consumer_heartbeat_interval_ms,
         "assignment interval": config.consumer_assignment_interval_ms,
     }
-    return ", ".join(f"{name} {value} ms" for name, value in told.items() if value is not None) or "nothing set"
+    return ", ".join(f"{name} {value} ms" for name, value in fields.items() if value is not None) or "nothing set"
 
 
 def errors_in(body: m.ResponseBody) -> list[ErrorCode]:

@@ -79,7 +79,7 @@ def in_folder(name: str) -> Build:
     if "kafka-clients" not in versions:
         raise CannotRun(f"no kafka-clients-VERSION.jar among the jars in {name}")
     _require_one(name, versions)
-    version = _told_by(next(jar for jar in found if jar.name.startswith("kafka-clients-")))
+    version = _version_in(next(jar for jar in found if jar.name.startswith("kafka-clients-")))
     named = min(versions["kafka-clients"])
     if version not in ("", named):
         raise CannotRun(f"two versions in {name}: kafka-clients-{named}.jar contains Kafka {version}")
@@ -128,7 +128,7 @@ def _require_one(name: str, versions: dict[str, set[str]]) -> None:
         raise CannotRun(f"{len(of_version)} versions of Kafka in {name}: {', '.join(of_version.values())}")
 
 
-def _told_by(clients: Path) -> str:
+def _version_in(clients: Path) -> str:
     """Return the version that the clients' jar reports, or nothing."""
     try:
         with zipfile.ZipFile(clients) as jar:

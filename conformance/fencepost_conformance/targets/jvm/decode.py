@@ -62,22 +62,22 @@ def observations(line: bytes, codec: Codec) -> list[Observation]:
     """Return one observation for each event. ``codec``: of the release that wrote the line.
 
     Raises ``ProcessFault`` if the harness could not run the trace."""
-    return [_observation(row, codec) for row in _told(line)]
+    return [_observation(row, codec) for row in _answer_of(line)]
 
 
 def last_of(line: bytes, codec: Codec) -> tuple[int, Observation]:
     """For a continued trace: return the number of random ids drawn so far, and the last observation.
 
     Raises as ``observations``."""
-    drawn, rows = _told(line)
+    drawn, rows = _answer_of(line)
     return drawn, _observation(rows[-1], codec)
 
 
-def _told(line: bytes) -> list[Any]:
-    told: list[Any] = json.loads(line)
-    if told and isinstance(told[0], str):
-        raise ProcessFault(f"the harness could not run a trace: {told[0]}")
-    return told
+def _answer_of(line: bytes) -> list[Any]:
+    rows: list[Any] = json.loads(line)
+    if rows and isinstance(rows[0], str):
+        raise ProcessFault(f"the harness could not run a trace: {rows[0]}")
+    return rows
 
 
 def _observation(row: list[Any], codec: Codec) -> Observation:
@@ -99,10 +99,10 @@ def _observation(row: list[Any], codec: Codec) -> Observation:
     )
 
 
-def _record(told: list[Any], codec: Codec) -> Record:
+def _record(fields: list[Any], codec: Codec) -> Record:
     """Decode a record; raises ``ProcessFault`` if the codec does not encode it as Kafka did (F-REC-20)."""
-    key, value = (None if each is None else text_to_bytes(each) for each in told[:2])
-    producer = Producer(*told[2:4]) if len(told) > 2 else None
+    key, value = (None if each is None else text_to_bytes(each) for each in fields[:2])
+    producer = Producer(*fields[2:4]) if len(fields) > 2 else None
     try:
         if producer is not None and key is not None and len(key) == CONTROL_KEY_BYTES:
             return _end(codec, key, value, producer)

@@ -106,14 +106,14 @@ def _trace(settings: Settings, rows: Sequence[list[Any]], *, views: bool, merged
     return [kafka_config(settings), int(settings.consumer_protocol_enabled), int(views), int(merged), rows]
 
 
-def _line(told: list[Any]) -> bytes:
-    return (_write(told) + "\n").encode()
+def _line(row: list[Any]) -> bytes:
+    return (_write(row) + "\n").encode()
 
 
 def _request(event: Request) -> list[Any]:
     body = event.body
     kind = type(body)
-    told = [
+    row = [
         "q",
         event.at_ms,
         event.id,
@@ -125,10 +125,10 @@ def _request(event: Request) -> list[Any]:
         _BODIES[kind](body),
     ]
     if event.denied_topics or event.denied_transactional_ids:
-        told.append(sorted(event.denied_topics))
+        row.append(sorted(event.denied_topics))
     if event.denied_transactional_ids:
-        told.append(sorted(event.denied_transactional_ids))
-    return told
+        row.append(sorted(event.denied_transactional_ids))
+    return row
 
 
 def _topics(event: TopicsChanged) -> list[Any]:
@@ -156,12 +156,12 @@ def _timer(event: TimerFired) -> list[Any]:
 
 def _record(record: Record, codec: Codec) -> list[str | int | None]:
     key, value = codec.encode(record)
-    told: list[str | int | None] = [bytes_to_text(key), None if value is None else bytes_to_text(value)]
+    row: list[str | int | None] = [bytes_to_text(key), None if value is None else bytes_to_text(value)]
     if record.producer is not None:
-        told += (record.producer.producer_id, record.producer.producer_epoch)
+        row += (record.producer.producer_id, record.producer.producer_epoch)
     if isinstance(record.key, ControlKey):
-        told.append(int(record.key.committed))
-    return told
+        row.append(int(record.key.committed))
+    return row
 
 
 def _join(body: JoinGroupRequest) -> list[Any]:

@@ -56,8 +56,8 @@ def _check_version(program: str) -> None:
     answer = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=60, check=False)
     version = re.search(r'version "(?:1\.)?(\d+)', answer.stderr + answer.stdout)
     if version is None or int(version[1]) < OLDEST_JAVA:
-        told = version[0] if version else "of unknown version"
-        raise CannotRun(f"{program} is {told}; this needs a JDK, version {OLDEST_JAVA} or later")
+        found = version[0] if version else "of unknown version"
+        raise CannotRun(f"{program} is {found}; this needs a JDK, version {OLDEST_JAVA} or later")
 
 
 def has_jdk() -> bool:
@@ -124,10 +124,10 @@ def _download(coordinates: tuple[str, ...], folder: Path) -> None:
         return
     log = cache_root() / "fetch.log"
     log.write_text("".join(f"--- {name}\n{said.rstrip()}\n" for name, said in tried.items()), encoding="utf-8")
-    told = f"output of {' and '.join(tried)}: {log}"
+    output = f"output of {' and '.join(tried)}: {log}"
     if all(_ABSENT.search(said) and not _UNREACHED.search(said) for said in tried.values()):
-        raise CannotRun(f"there is no {wanted}: name a release that exists ({told})")
-    raise CannotRun(f"could not fetch {wanted}: check the network and run again ({told})")
+        raise CannotRun(f"there is no {wanted}: name a release that exists ({output})")
+    raise CannotRun(f"could not fetch {wanted}: check the network and run again ({output})")
 
 
 def _with_maven(maven: str, coordinates: tuple[str, ...], folder: Path) -> str:

@@ -66,9 +66,9 @@ def _topic(name: str, topic: str, partitions: list[Any]) -> OffsetFetchResponseT
     )
 
 
-def offsets_view(told: list[Any]) -> OffsetsView:
+def offsets_view(offsets: list[Any]) -> OffsetsView:
     """Return all stored offsets."""
-    rows, open_ = told
+    rows, open_ = offsets
     views = [_stored(row) for row in rows]
     where = _where
     return OffsetsView(

@@ -111,10 +111,10 @@ class LineProcess:
 
     def _fail(self, reason: str) -> NoReturn:
         status = self._child.poll()
-        told = self.tail()
+        output = self.tail()
         self.close()
         died = "" if status is None else f" (exit status {status})"
-        raise ProcessFault(f"{self._program}: {reason}{died}. Last output:\n{told}")
+        raise ProcessFault(f"{self._program}: {reason}{died}. Last output:\n{output}")
 
     def close(self) -> None:
         """End the process: by the end of its input, else by a signal."""

@@ -80,8 +80,8 @@ def exchanged(connection: Connection) -> Exchanged:
         connection.client, connection.server = asks, answers
         asked = {read_request_header(each.data).correlation_id for each in requests.frames if _is_header(each.data)}
         half = connection.half(answers)
-        told = _cut(half.pieces(), half.begun, partial(_answers, asked), MAX_RESPONSE_BYTES)
-        return Exchanged(connection, Kind.KAFKA, requests, told)
+        responses = _cut(half.pieces(), half.begun, partial(_answers, asked), MAX_RESPONSE_BYTES)
+        return Exchanged(connection, Kind.KAFKA, requests, responses)
     return Exchanged(connection, Kind.OTHER)
 
 

@@ -77,7 +77,7 @@ def import_packets(
     if kinds[Kind.TLS]:
         complain(f"{counted(kinds[Kind.TLS], 'connections')} left out, because they are encrypted (TLS)")
     for number, each in enumerate(kafka, 1):
-        _tell(number, each, complain)
+        _report_missing(number, each, complain)
     known = settle({}, settings or {})
     if known.assumed:
         complain(assumed_words(known))
@@ -122,7 +122,7 @@ def _nothing(capture: Path, packets: int, kinds: Counter[Kind]) -> str:
     return f"{capture} has no Kafka requests in its {counted(kinds.total(), 'TCP connections')}"
 
 
-def _tell(number: int, each: Exchanged, complain: Callable[[str], None]) -> None:
+def _report_missing(number: int, each: Exchanged, complain: Callable[[str], None]) -> None:
     """Say what is missing of a connection."""
     ends = f"connection {number} ({each.connection.client} to {each.connection.server})"
     for who, cut in (("client", each.requests), ("broker", each.answers)):

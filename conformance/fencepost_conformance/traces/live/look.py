@@ -66,8 +66,8 @@ async def look(brokers: Brokers, names: Collection[str], most: int) -> Look:
             try:
                 await _describe(await brokers.node(node), some, found)
             except Failed as wrong:
-                told = f"{some[0]['group']} and {len(some) - 1} more" if len(some) > 1 else some[0]["group"]
-                found.problems.append(f"groups {told} cannot be described: {wrong}")
+                title = f"{some[0]['group']} and {len(some) - 1} more" if len(some) > 1 else some[0]["group"]
+                found.problems.append(f"groups {title} cannot be described: {wrong}")
     await _ends(brokers, found)
     return found
 
@@ -103,14 +103,14 @@ async def _describe(broker: Questions, rows: Sequence[GroupRow], found: Look) ->
     consumer = [name for name, row in by_name.items() if row["type"].lower() == CONSUMER]
     if classic:
         answer = await broker.ask("describe_groups", 0, 6, groups=classic)
-        for told in answer.groups:
-            if _fine(told.error_code, told.group_id, "DescribeGroups", found):
-                _classic(by_name[told.group_id], told)
+        for group in answer.groups:
+            if _fine(group.error_code, group.group_id, "DescribeGroups", found):
+                _classic(by_name[group.group_id], group)
     if consumer:
         answer = await broker.ask("consumer_group_describe", 0, 1, group_ids=consumer)
-        for told in answer.groups:
-            if _fine(told.error_code, told.group_id, "ConsumerGroupDescribe", found):
-                _consumer(by_name[told.group_id], told)
+        for group in answer.groups:
+            if _fine(group.error_code, group.group_id, "ConsumerGroupDescribe", found):
+                _consumer(by_name[group.group_id], group)
     for name, code, topics in await _committed(broker, [*classic, *consumer]):
         if _fine(code, name, "OffsetFetch", found):
             by_name[name]["offsets"] = [
@@ -130,8 +130,8 @@ def _fine(code: Any, group: str, api: str, found: Look) -> bool:
     return False
 
 
-def _classic(row: GroupRow, told: Any) -> None:
-    row["state"], row["assignor"] = told.group_state, told.protocol_data
+def _classic(row: GroupRow, group: Any) -> None:
+    row["state"], row["assignor"] = group.group_state, group.protocol_data
     row["members"] = [
         MemberRow(
             member=each.member_id,
@@ -140,12 +140,12 @@ def _classic(row: GroupRow, told: Any) -> None:
             host=each.client_host,
             assignment=assigned(bytes(each.member_assignment)),
         )
-        for each in told.members
+        for each in group.members
     ]
 
 
-def _consumer(row: GroupRow, told: Any) -> None:
-    row["state"], row["assignor"], row["epoch"] = told.group_state, told.assignor_name, int(told.group_epoch)
+def _consumer(row: GroupRow, group: Any) -> None:
+    row["state"], row["assignor"], row["epoch"] = group.group_state, group.assignor_name, int(group.group_epoch)
     row["members"] = [
         MemberRow(
             member=each.member_id,
@@ -156,7 +156,7 @@ def _consumer(row: GroupRow, told: Any) -> None:
             assignment=_by_topic(each.assignment),
             target=_by_topic(each.target_assignment),
         )
-        for each in told.members
+        for each in group.members
     ]
 
 

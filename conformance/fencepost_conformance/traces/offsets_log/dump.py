@@ -38,7 +38,7 @@ def line_of(row: LogRow, codec: Codec) -> dict[str, Any]:
         "at_ms": row.at_ms,
         "at": iso(row.at_ms),
         "type": None,
-        **_told(row, codec),
+        **_record_fields(row, codec),
     }
     if row.producer is not None:
         line["producer"] = {
@@ -51,7 +51,7 @@ def line_of(row: LogRow, codec: Codec) -> dict[str, Any]:
     return line
 
 
-def _told(row: LogRow, codec: Codec) -> dict[str, Any]:
+def _record_fields(row: LogRow, codec: Codec) -> dict[str, Any]:
     try:
         if row.control:
             record: Any = codec.decode_marker(row.key, row.value, row.producer)
@@ -63,8 +63,8 @@ def _told(row: LogRow, codec: Codec) -> dict[str, Any]:
         return {"problem": "a control record that ends no transaction"}
     if isinstance(record, Opaque):
         return {"type": record.name, "problem": "records of this type are not decoded"}
-    told: dict[str, Any] = _FORM.dump_python(record, mode="json")
-    return {"type": told.get("type", "GroupMetadata"), "key": told["key"], "value": told["value"]}
+    document: dict[str, Any] = _FORM.dump_python(record, mode="json")
+    return {"type": document.get("type", "GroupMetadata"), "key": document["key"], "value": document["value"]}
 
 
 def iso(at_ms: int) -> str | None:
@@ -132,8 +132,8 @@ def read_piece(path: Path, piece: Piece, before: int, notices: Notices) -> Itera
 
 def row_of(line: Any) -> LogRow:
     """Return the record of a line. Raises ``ValueError``, ``TypeError``, ``KeyError`` or ``AttributeError``."""
-    told = line.get("producer")
-    producer = None if told is None else Producer(_number(told, "producer_id"), _number(told, "producer_epoch"))
+    fields = line.get("producer")
+    producer = None if fields is None else Producer(_number(fields, "producer_id"), _number(fields, "producer_epoch"))
     at_ms = _number(line, "at_ms") if "at_ms" in line else NO_TIME
     return LogRow(
         _number(line, "partition"),

@@ -32,23 +32,23 @@ class LogRow(NamedTuple):
 class Notices:
     """What could not be read, each sentence once."""
 
-    told: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
     left_out: int = 0
 
     def add(self, sentence: str, times: int = 1) -> None:
         """Note a sentence."""
-        if sentence in self.told or len(self.told) < _MOST:
-            self.told[sentence] += times
+        if sentence in self.counts or len(self.counts) < _MOST:
+            self.counts[sentence] += times
         else:
             self.left_out += times
 
     def extend(self, later: Notices) -> None:
         """Note the sentences of a later part."""
-        for sentence, times in later.told.items():
+        for sentence, times in later.counts.items():
             self.add(sentence, times)
         self.left_out += later.left_out
 
     def lines(self) -> list[str]:
         """Return the sentences, with the number of times that each was noted."""
-        lines = [f"{text} ({count:,} times)" if count > 1 else text for text, count in self.told.items()]
+        lines = [f"{text} ({count:,} times)" if count > 1 else text for text, count in self.counts.items()]
         return [*lines, f"and {self.left_out:,} more notices"] if self.left_out else lines

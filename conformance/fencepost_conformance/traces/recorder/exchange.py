@@ -133,8 +133,8 @@ class Reader:
             if header.api in WITH_ADDRESSES:
                 nodes = addresses_in(entity)
             if header.api in WITH_NAMES:
-                told = noted and header.api != "consumer_group_describe"
-                self._journal.learn(link.number, names_of(header.api, entity), told=told)
+                reported = noted and header.api != "consumer_group_describe"
+                self._journal.learn(link.number, names_of(header.api, entity), reported=reported)
             if noted and self._brings_something(link, header, entity):
                 self._journal.received(link.number, header, entity)
         except MalformedFrame as odd:  # the client may still be able to use it

@@ -137,17 +137,17 @@ class Journal:
             raise MalformedFrame(f"{header.api} has an odd value: {odd}") from None
         self._frame("sent", connection, header, body, client_id=header.client_id)
 
-    def learn(self, connection: int, names: Mapping[str, str], *, told: bool = False) -> None:
+    def learn(self, connection: int, names: Mapping[str, str], *, reported: bool = False) -> None:
         """Store the names of topics, by id, and record new ones.
 
         Args:
             connection: of the answer with these names.
-            told: the answer itself is recorded, with these names.
+            reported: the answer itself is recorded, with these names.
         """
         new = {topic_id: name for topic_id, name in names.items() if topic_id not in self._written}
         self._topics.update(names)
         self._written.update(names)
-        if new and not told:
+        if new and not reported:
             self._event("names", connection, names=new)
 
     def undecoded(self, connection: int, by: str, frame: bytes, why: str) -> None:

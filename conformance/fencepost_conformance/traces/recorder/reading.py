@@ -81,10 +81,10 @@ def reach(records: bytes) -> tuple[int | None, int | None]:
     return first, behind
 
 
-def says_something(told_body: dict[str, Any]) -> bool:
+def says_something(answer: dict[str, Any]) -> bool:
     """Whether an answer contains an error or a record."""
-    rows = (row for topic in told_body["topics"] for row in topic["partitions"])
-    return bool(told_body["error_code"]) or any(row["error_code"] or row["next_offset"] is not None for row in rows)
+    rows = (row for topic in answer["topics"] for row in topic["partitions"])
+    return bool(answer["error_code"]) or any(row["error_code"] or row["next_offset"] is not None for row in rows)
 
 
 def names_of(api: str, answer: Any) -> dict[str, str]:

@@ -64,10 +64,10 @@ async def _settings(broker: Questions, node: int) -> dict[str, Setting]:
         raise
     except (MalformedFrame, Unsupported):
         return {}
-    told: dict[str, Setting] = {}
+    settings: dict[str, Setting] = {}
     for result in answer.results:
         for row in result.configs if result.error_code.value == 0 else ():
             if row.name in FIELDS and row.value:
                 with suppress(ValueError):  # not in Kafka's form: treated as missing
-                    told[FIELDS[row.name]] = value_of(row.name, row.value)
-    return told
+                    settings[FIELDS[row.name]] = value_of(row.name, row.value)
+    return settings

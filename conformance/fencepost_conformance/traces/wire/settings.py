@@ -64,17 +64,17 @@ def given(options: Sequence[str] | None) -> dict[str, Setting]:
 
 
 def settle(
-    told: Mapping[str, Setting], wanted: Mapping[str, Setting], fields: Collection[str] = frozenset(BROKER_NAMES)
+    reported: Mapping[str, Setting], wanted: Mapping[str, Setting], fields: Collection[str] = frozenset(BROKER_NAMES)
 ) -> Known:
-    """Combine settings, all by field. ``wanted`` overrides what the broker ``told``. ``fields``: the ones that matter.
+    """Combine settings, all by field. ``wanted`` overrides what the broker ``reported``. ``fields``: those that matter.
     An assumed bound is moved if a known value exceeds it.
 
     Raises ``CannotRun`` for settings that contradict each other."""
-    found = {**told, **wanted}
-    untold = [field for field in BROKER_NAMES if field not in found]
+    found = {**reported, **wanted}
+    missing = [field for field in BROKER_NAMES if field not in found]
     try:
-        settings = changed(Settings(), fitting(Settings(), found, untold))
-        return Known(settings, tuple(field for field in untold if field in fields))
+        settings = changed(Settings(), fitting(Settings(), found, missing))
+        return Known(settings, tuple(field for field in missing if field in fields))
     except ValueError as contradiction:
         raise CannotRun(f"these settings do not go together: {contradiction}") from None
 
@@ -110,8 +110,8 @@ def assumed_words(known: Known) -> str:
     """A line that says which settings were assumed, and how to give them; empty if none was."""
     if not known.assumed:
         return ""
-    told = ", ".join(spelled(field, getattr(known.settings, field)) for field in known.assumed)
-    return f"settings that the broker did not report, assumed: {told} (give its values with --setting NAME=VALUE)"
+    values = ", ".join(spelled(field, getattr(known.settings, field)) for field in known.assumed)
+    return f"settings that the broker did not report, assumed: {values} (give its values with --setting NAME=VALUE)"
 
 
 def settings_json(known: Known) -> dict[str, Any]:

@@ -187,9 +187,9 @@ class Cluster:
         self.promises.replicated(part, log.committed)
         if led.length is None:
             return
-        reached = led.length + log.committed - led.end if log.committed >= led.end else led.told
-        if reached > led.told:
-            led.told = reached
+        reached = led.length + log.committed - led.end if log.committed >= led.end else led.high_watermark
+        if reached > led.high_watermark:
+            led.high_watermark = reached
             self.feed(node, part, Appended(self._place.now, offset=reached))
 
     def _fetches(self, node: Node, part: int) -> None:
@@ -242,11 +242,11 @@ class Cluster:
         self.elections += 1
         self._place.note(f"-- partition {part} is led by {self.leader[part]} in epoch {self.epoch[part]}")
         for node in self.nodes:
-            self._tell(node, part)
+            self._announce(node, part)
 
-    def _tell(self, node: Node, part: int) -> None:
+    def _announce(self, node: Node, part: int) -> None:
         plan, rng, life = self.plan, self._place.rng, node.life
-        delay = rng.randint(0, _LONG_MS if not self.quiet and rng.random() < plan.deaf else plan.told_ms)
+        delay = rng.randint(0, _LONG_MS if not self.quiet and rng.random() < plan.deaf else plan.news_ms)
 
         def hear() -> None:
             if node.alive and node.life == life:
@@ -275,12 +275,12 @@ class Cluster:
         if node.led.get(part) is not led or not node.alive:
             return
         log = node.logs[part]
-        led.length, led.end, led.told = len(log.records), log.end, log.replicated_records
-        self.tails += led.told < led.length
-        event = Load(self._place.now, leader_epoch=led.epoch, records=log.records, committed=led.told)
+        led.length, led.end, led.high_watermark = len(log.records), log.end, log.replicated_records
+        self.tails += led.high_watermark < led.length
+        event = Load(self._place.now, leader_epoch=led.epoch, records=log.records, committed=led.high_watermark)
         self.feed(node, part, event)
         self.promises.loaded(part, node.broker.coordinators[part])
-        if log.committed == log.end and led.told < led.length:
+        if log.committed == log.end and led.high_watermark < led.length:
             raise Broken("F-LOAD-01", "the whole log is replicated, but some records are not")
         self._advance(node, part)
 
@@ -352,7 +352,7 @@ class Cluster:
             else:
                 if self.leader[part] == node.number:
                     self.elect(part)
-                self._tell(node, part)
+                self._announce(node, part)
             self._fetches(node, part)
 
     def calm_down(self) -> None:
@@ -361,7 +361,7 @@ class Cluster:
         for node in self.nodes:
             self._return(node)
             for part in range(self.plan.partitions):
-                self._tell(node, part)
+                self._announce(node, part)
 
     def settled(self) -> None:
         """Check that all copies end up equal, and that no acknowledged value is missing."""

@@ -31,14 +31,14 @@ class Led:
     """A partition that the broker believes to lead, in this ``epoch``.
 
     ``length`` is the number of loaded records and ``end`` the end of the log at that time; ``length`` is None until the
-    load is done. ``told``: the high watermark that the coordinator knows. ``ends``: how far each follower has fetched,
+    load is done. ``high_watermark``: as the coordinator knows it. ``ends``: how far each follower has fetched,
     by broker. ``in_sync``: the in-sync copies, as the broker knows them."""
 
     epoch: int
     in_sync: frozenset[int]
     length: int | None = None
     end: int = 0
-    told: int = 0
+    high_watermark: int = 0
     ends: dict[int, int] = field(default_factory=dict)
 
 

@@ -27,7 +27,7 @@ _KINDS: Final[tuple[tuple[Callable[[int, Profile], Plan], ...], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class ClusterPlan:
-    """The plan of a cluster. ``groups``: the programs and disruptions of all groups in one plan. ``told_ms``: how long
+    """The plan of a cluster. ``groups``: the programs and disruptions of all groups in one plan. ``news_ms``: how long
     a broker may take to learn of an election; ``deaf``: the probability that it takes much longer. ``every_ms``: mean
     time between two broker events. ``transactions``: number of groups to which producers commit."""
 
@@ -35,7 +35,7 @@ class ClusterPlan:
     brokers: int
     partitions: int
     groups: Plan
-    told_ms: int
+    news_ms: int
     deaf: float
     every_ms: int
     transactions: int
@@ -56,7 +56,7 @@ def draw_cluster_plan(
         brokers or drawn[0],
         partitions or drawn[1],
         _fitting(plan),
-        told_ms=rng.choice((1, 300, 2_000)),
+        news_ms=rng.choice((1, 300, 2_000)),
         deaf=rng.choice((0.0, 0.2, 0.5)),
         every_ms=rng.choice((300, 1_000, 3_000)),
         transactions=rng.choice((0, 1, 2)),

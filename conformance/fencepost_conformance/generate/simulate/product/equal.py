@@ -70,10 +70,10 @@ def _ranks(both: Both, values: Iterable[RecordValue | None]) -> Rank:
     found: set[int] = set()
     if both.classic is not None:
         found.add(both.classic.generation_id)
-        found |= _told(each.metadata for member in both.classic.members for each in member.protocols)
+        found |= _generations_in(each.metadata for member in both.classic.members for each in member.protocols)
     for operation in both.core._state.operations.values():
         body: Any = None if operation.request is None else operation.request.body
-        found |= _told(each.metadata for each in getattr(body, "protocols", ()))
+        found |= _generations_in(each.metadata for each in getattr(body, "protocols", ()))
     view = both.consumer
     if view is not None:
         found |= {view.group_epoch, view.assignment_epoch}
@@ -81,16 +81,16 @@ def _ranks(both: Both, values: Iterable[RecordValue | None]) -> Rank:
             found |= {member.member_epoch, member.previous_member_epoch}
             found |= _epochs_of((*member.assigned, *member.pending_revocation))
             if member.classic is not None:
-                found |= _told(each.metadata for each in member.classic.supported_protocols)
+                found |= _generations_in(each.metadata for each in member.classic.supported_protocols)
     for value in values:
         match value:
             case GroupMetadataValue(generation=epoch, members=members):
                 found.add(epoch)
-                found |= _told(each.subscription for each in members)
+                found |= _generations_in(each.subscription for each in members)
             case ConsumerGroupMetadataValue(epoch=epoch):
                 found.add(epoch)
             case ConsumerGroupMemberMetadataValue(classic_member_metadata=ClassicMemberMetadata() as classic):
-                found |= _told(each.metadata for each in classic.supported_protocols)
+                found |= _generations_in(each.metadata for each in classic.supported_protocols)
             case ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch):
                 found.add(epoch)
             case ConsumerGroupCurrentMemberAssignmentValue():
@@ -104,7 +104,7 @@ def _epochs_of(rows: Iterable[AssignedPartitions]) -> set[int]:
     return {epoch for row in rows for epoch in row.assignment_epochs or ()}
 
 
-def _told(data: Iterable[bytes]) -> set[int]:
+def _generations_in(data: Iterable[bytes]) -> set[int]:
     """Return the generations in these subscriptions."""
     read = (_subscription(each) for each in data)
     return {each.generation_id for each in read if each is not None}

@@ -63,7 +63,7 @@ class Place:
     epoch: int | None = None
     basis: int | None = None
     order: int = 0  #: of the answer that was returned last
-    told: int | None = None  #: the leader epoch in which the truncation was reported
+    reported_in: int | None = None  #: the leader epoch in which the truncation was reported
     wants: Reset | None = None  #: a reset that the application has asked for
     may: dict[str, tuple[int, int | None]] | None = None
     lost: bool = False  #: an answer allows the reader to drop the position
@@ -278,7 +278,7 @@ class Ledger:
             place.lost = True
         elif end.end_offset < place.at:
             place.allow("truncation", end.end_offset, end.leader_epoch)
-            place.told = leader_epoch
+            place.reported_in = leader_epoch
         else:
             place.basis = leader_epoch
 
@@ -351,7 +351,7 @@ class Ledger:
             demand(bool(origins), rule, text)
             place.at, place.epoch = at, may[origins[0]][1]
             if origins[0] == "truncation":
-                place.basis = place.told
+                place.basis = place.reported_in
             else:
                 place.basis = self.leaders.get(partition, Leader()).epoch
                 if place.epoch is not None:

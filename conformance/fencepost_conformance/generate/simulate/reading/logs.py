@@ -90,12 +90,12 @@ class Log:
         later = [each.offset for each in self.records if (each.leader_epoch or 0) > max(known)]
         return EpochEnd(self.partition, leader_epoch=max(known), end_offset=later[0] if later else self.end)
 
-    def wrong_leader(self, told: int | None) -> ErrorCode:
+    def wrong_leader(self, leader_epoch: int | None) -> ErrorCode:
         """Return the error for a request that names another leader epoch."""
         epoch = self.leader.epoch or 0
-        if told is None or told == epoch:
+        if leader_epoch is None or leader_epoch == epoch:
             return ErrorCode.NONE
-        return ErrorCode.FENCED_LEADER_EPOCH if told < epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
+        return ErrorCode.FENCED_LEADER_EPOCH if leader_epoch < epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 def failed(answer: FetchedPartition, error: ErrorCode) -> FetchedPartition:

@@ -109,7 +109,7 @@ class World:
         for log in self.logs.values():
             log.append(choose((0, 3, 6)))
         self.do(Subscribe(self.now, frozenset({"t", "u"})))
-        self.tell_leaders()
+        self.publish_leaders()
         self.do(CoordinatorFound(self.now, node=9))
         self.own(tuple(each for each in PARTITIONS if choose((True, True, False))))
 
@@ -148,7 +148,7 @@ class World:
         self.membership = replace(self.membership, owned=partitions, **{**marks, **changes})
         self.do(ev.MembershipChanged(self.now, self.membership))
 
-    def tell_leaders(self) -> None:
+    def publish_leaders(self) -> None:
         """Deliver the current metadata."""
         self.metadata_wanted = False
         self.do(ev.LeadersChanged(self.now, tuple((each, log.leader) for each, log in self.logs.items())))
@@ -180,7 +180,7 @@ class World:
             case "expire":
                 log.expire(self.choose((1, 5)))
             case "leaders":
-                self.tell_leaders()
+                self.publish_leaders()
             case "coordinator":
                 self.coordinator()
             case "assign" | "mark" | "phase" | "rejoin":
@@ -363,7 +363,7 @@ class World:
         """Stop all faults: the reader gets to the end of every log, and every commit is answered (like LIV-05)."""
         self.membership = replace(self.membership, phase=Phase.STABLE)
         self.own(self.membership.owned)
-        self.tell_leaders()
+        self.publish_leaders()
         for _ in range(_QUIET_TURNS):
             while self.requests:
                 self.answer(self.requests[0])
@@ -371,7 +371,7 @@ class World:
                 self.looking = False
                 self.do(CoordinatorFound(self.now, node=9))
             if self.metadata_wanted:
-                self.tell_leaders()
+                self.publish_leaders()
             self.wait(400)
             if self.reader.waiting is None:
                 paused = tuple(each for each, state in self.reader.partitions.items() if state.paused)

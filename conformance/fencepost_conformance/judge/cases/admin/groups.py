@@ -34,8 +34,8 @@ async def a_group_is_listed(peer: Peer) -> None:
     """A classic group has a member. ListGroups shows it once, with protocol type ``consumer``."""
     (member,) = await stable_group(peer, 1)
     rows = await _listed(member.client, peer.group)
-    told = [row["protocol_type"] for row in rows]
-    peer.require(holds=told == ["consumer"], expected="['consumer']", received=str(told))
+    types = [row["protocol_type"] for row in rows]
+    peer.require(holds=types == ["consumer"], expected="['consumer']", received=str(types))
 
 
 @case("admin.list.2", "C-ADM-05", waits_s=3, needs={"list_groups": 4})
@@ -43,8 +43,8 @@ async def groups_are_listed_by_state(peer: Peer) -> None:
     """A classic group is stable. ListGroups with the filter ``Stable`` shows it in this state; with the filter
     ``Empty`` it does not."""
     (member,) = await stable_group(peer, 1)
-    told = [row["group_state"] for row in await _listed(member.client, peer.group, states_filter=["Stable"])]
-    peer.require(holds=told == ["Stable"], expected="['Stable']", received=str(told))
+    states = [row["group_state"] for row in await _listed(member.client, peer.group, states_filter=["Stable"])]
+    peer.require(holds=states == ["Stable"], expected="['Stable']", received=str(states))
     others = await _listed(member.client, peer.group, states_filter=["Empty"])
     peer.require(holds=not others, expected="no row", received=str(others))
 
@@ -54,8 +54,8 @@ async def groups_are_listed_by_type(peer: Peer) -> None:
     """A consumer group has a member. ListGroups with the filter ``consumer`` shows it with this type; with the filter
     ``classic`` it does not."""
     member = await joined(peer, await peer.topic())
-    told = [row["group_type"] for row in await _listed(member.client, peer.group, types_filter=["consumer"])]
-    peer.require(holds=told == ["consumer"], expected="['consumer']", received=str(told))
+    types = [row["group_type"] for row in await _listed(member.client, peer.group, types_filter=["consumer"])]
+    peer.require(holds=types == ["consumer"], expected="['consumer']", received=str(types))
     others = await _listed(member.client, peer.group, types_filter=["classic"])
     peer.require(holds=not others, expected="no row", received=str(others))
 
@@ -193,8 +193,8 @@ async def several_groups_are_looked_up_at_once(peer: Peer) -> None:
     keys = [peer.group, f"{peer.group}-2"]
     answer = await client.ask("find_coordinator", key_type=0, coordinator_keys=keys)
     rows = answer.rows("coordinators", number=2)
-    told = sorted(row["key"] for row in rows)
-    peer.require(holds=told == sorted(keys), expected=str(sorted(keys)), received=str(told))
+    received = sorted(row["key"] for row in rows)
+    peer.require(holds=received == sorted(keys), expected=str(sorted(keys)), received=str(received))
     for row in rows:
         row.expect(error_code="NONE")
 

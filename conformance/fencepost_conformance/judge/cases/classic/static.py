@@ -70,7 +70,7 @@ async def a_leader_that_restarts_skips_the_assignment(peer: Peer) -> None:
 
 
 @case("classic.static.5", "C-STATIC-05", waits_s=3, needs={"join_group": 5})
-async def an_old_client_is_told_the_former_leader(peer: Peer) -> None:
+async def an_old_client_learns_the_former_leader(peer: Peer) -> None:
     """The process of a static leader starts again and joins in version 5, which cannot skip an assignment. The answer
     names the previous leader, so that the member acts as a follower, and contains no subscriptions."""
     (old,) = await stable_group(peer, 1, instance_id="one")

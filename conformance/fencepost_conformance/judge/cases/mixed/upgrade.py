@@ -35,13 +35,13 @@ async def a_classic_group_is_converted(peer: Peer) -> None:
     consumer = await consumer_member(peer, topic)
     (await joins(peer, consumer)).expect(error_code="NONE")
     rows = await expect_members(peer, number=2)
-    told = {row["member_id"] for row in rows}
+    member_ids = {row["member_id"] for row in rows}
     expected = {classic.member_id, consumer.member_id}
-    peer.require(holds=told == expected, expected=str(expected), received=str(told))
+    peer.require(holds=member_ids == expected, expected=str(expected), received=str(member_ids))
 
 
 @case("mixed.upgrade.2", "X-UP-04", "X-UP-09", waits_s=3, needs=_API)
-async def epochs_go_on_from_the_generation(peer: Peer) -> None:
+async def epochs_continue_from_the_generation(peer: Peer) -> None:
     """A member with the consumer protocol joins a stable classic group. Its epoch is higher than the generation."""
     topic = await peer.topic(partitions=2)
     (classic,) = await stable_group(peer, 1, topics=(topic.name,))

@@ -43,9 +43,9 @@ async def all_offsets_of_a_group(peer: Peer) -> None:
     await commit(client, peer.group, second, {0: 2})
     answer = await fetch(client, peer.group, None, version=client.newest("offset_fetch", most=9))
     rows = answer.rows("topics", number=2)
-    told = {row["name"]: row["partitions"][0]["committed_offset"] for row in rows}
+    offsets = {row["name"]: row["partitions"][0]["committed_offset"] for row in rows}
     expected = {first.name: 1, second.name: 2}
-    peer.require(holds=told == expected, expected=str(expected), received=str(told))
+    peer.require(holds=offsets == expected, expected=str(expected), received=str(offsets))
 
 
 @case("offsets.fetch.4", "O-FETCH-03", needs={"offset_fetch": 2})

@@ -112,11 +112,11 @@ def _join_of_consumer_group(known: Knowledge, op: Op, body: JoinGroupRequest, an
         raise differs(op, replace(answer, member_id=body.member_id), "X-JOIN-06")
     first = body.protocols[0].name if body.protocols else ""
     protocol_type = "consumer" if op.version >= JOIN_PROTOCOL_TYPE else answer.protocol_type
-    told = replace(
+    wanted = replace(
         answer, protocol_type=protocol_type, protocol_name=first, leader="", members=(), skip_assignment=False
     )
-    if answer != told:
-        raise differs(op, told, "X-JOIN-15")
+    if answer != wanted:
+        raise differs(op, wanted, "X-JOIN-15")
     if _out_of_step(known, op, body):
         raise Wrong(op, "UNKNOWN_MEMBER_ID", "X-JOIN-12")
     if answer.generation_id < before.floor and not (_may_revoke(known, body) or _may_downgrade(known, body)):
@@ -200,9 +200,9 @@ def sync(known: Knowledge, op: Op, body: SyncGroupRequest, answer: SyncGroupResp
     if not known.surely_consumer(op):
         _stay(known, op, member, ended=ended)
         return
-    told = replace(answer, protocol_type=body.protocol_type, protocol_name=body.protocol_name)
-    if op.version >= SYNC_PROTOCOL and answer != told:
-        raise differs(op, told, "X-SYNC-06")
+    wanted = replace(answer, protocol_type=body.protocol_type, protocol_name=body.protocol_name)
+    if op.version >= SYNC_PROTOCOL and answer != wanted:
+        raise differs(op, wanted, "X-SYNC-06")
     _stay(known, op, member, ended=ended)
     if known.before[op.id].alone:  # else a JoinGroup may have armed the timer again since (X-TMR-03)
         member.deadline_ms = NEVER
@@ -243,7 +243,7 @@ def heartbeat(known: Knowledge, op: Op, body: HeartbeatRequest, answer: Heartbea
         return
     if error is E.REBALANCE_IN_PROGRESS:
         if surely and known.before[op.id].alone:
-            member.told_rebalance = body.generation_id
+            member.asked_to_rejoin_in = body.generation_id
         _stay(known, op, member)
         _has_to_join(known, op, member)
     elif error is E.NONE:
@@ -290,7 +290,7 @@ def _member_part(
     if error is E.NONE and member.exact and before.alone:
         if generation < before.seen and isinstance(op.body, HeartbeatRequest):
             raise Wrong(op, "REBALANCE_IN_PROGRESS", "X-HB-03")
-        if member.told_rebalance == generation and isinstance(op.body, HeartbeatRequest):
+        if member.asked_to_rejoin_in == generation and isinstance(op.body, HeartbeatRequest):
             raise Wrong(op, "REBALANCE_IN_PROGRESS", "X-HB-03", "X-HB-07")
 
 

@@ -74,7 +74,7 @@ class Member:
     blurred_ms: int = -1  #: until then a request that was never answered may still take effect
     open: list[Op] = field(default_factory=list)
     counted: bool = False  #: its possible removal is counted as a bump of the epoch
-    told_rebalance: int = -1  #: the generation in which a classic member got REBALANCE_IN_PROGRESS
+    asked_to_rejoin_in: int = -1  #: the generation in which a classic member got REBALANCE_IN_PROGRESS
     removers: int = 0  #: requests under way that would remove or replace it
     in_from: int = NEVER  #: since this line the coordinator has certainly known it
     out_from: int = NEVER  #: since this line the coordinator has certainly not known it
@@ -178,8 +178,8 @@ def asked_instance(op: Op) -> str | None:
     body = op.body
     if not _joins(op):
         return None
-    told: str | None = getattr(body, "instance_id", None) or getattr(body, "group_instance_id", None)
-    return told
+    instance: str | None = getattr(body, "instance_id", None) or getattr(body, "group_instance_id", None)
+    return instance
 
 
 def _leaves(op: Op) -> bool:
@@ -200,13 +200,13 @@ def _ends_from(op: Op, member: Member) -> int:
         return op.sent_ms + min(rebalance_timeout(op, body), body.session_timeout_ms)
     if not isinstance(body, ConsumerGroupHeartbeatRequest | HeartbeatRequest | SyncGroupRequest):
         return NEVER
-    told = [
+    timeouts = [
         rebalance_timeout(each, each.body)
         if isinstance(each.body, JoinGroupRequest)
         else getattr(each.body, "rebalance_timeout_ms", -1)
         for each in member.open
     ]
-    return op.sent_ms + min([each for each in told if each >= 0] + [member.shortest_ms])
+    return op.sent_ms + min([each for each in timeouts if each >= 0] + [member.shortest_ms])
 
 
 def rebalance_timeout(op: Op, body: JoinGroupRequest) -> int:

@@ -95,11 +95,11 @@ def describe_classic(known: Knowledge, op: Op, answer: DescribeGroupsResponse) -
         if any(row.error_code is E.NONE and row.group_state not in ("Dead", "") for row in answer.groups):
             known.no_consumer_group(op)
         return
-    told = described(answer, op.version)
-    group_id = "".join(row.group_id for row in told.groups)
+    shown = described(answer, op.version)
+    group_id = "".join(row.group_id for row in shown.groups)
     wanted = expected(group_id, None, op.version)
-    if told != wanted:
-        raise differs(op, wanted, "C-ADM-02", seen=told)
+    if shown != wanted:
+        raise differs(op, wanted, "C-ADM-02", seen=shown)
 
 
 def listed(known: Knowledge, op: Op, body: Listing, answer: ListGroupsResponse) -> None:
@@ -183,7 +183,7 @@ def _partitions(row: DescribedConsumerMember) -> frozenset[Partition]:
     return frozenset((topic.topic_id, number) for topic in row.assignment for number in topic.partitions)
 
 
-def _told(known: Knowledge, shown: frozenset[Partition]) -> str:
+def _in_words(known: Knowledge, shown: frozenset[Partition]) -> str:
     """Partitions in words, with the names of their topics."""
     topics: dict[str, list[int]] = {}
     for topic, number in shown:
@@ -214,7 +214,7 @@ def _agrees(known: Knowledge, op: Op, rows: dict[str, DescribedConsumerMember]) 
         if _partitions(row) != shown and not (deleting and _partitions(row) <= owned):
             raise Wrong(
                 op,
-                f"{_told(known, shown)} (member {member.member_id!r})",
+                f"{_in_words(known, shown)} (member {member.member_id!r})",
                 "M-DESC-01",
                 field="assignment",
                 seen=row.assignment,

@@ -28,12 +28,12 @@ _APIS: Final = frozenset({CREATE_TOPICS, DELETE_TOPICS, CREATE_PARTITIONS})
 
 @dataclass(frozen=True, slots=True)
 class TopicEvent:
-    """A request about topics (``told`` None) or its answer; ``line`` as everywhere in the checker."""
+    """A request about topics (``answer`` None) or its answer; ``line`` as everywhere in the checker."""
 
     line: int
     at_ms: int
     names: tuple[str, ...]
-    told: Mapping[str, Any] | None
+    answer: Mapping[str, Any] | None
     api_key: int
     counts: Mapping[str, int]
 
@@ -107,7 +107,7 @@ class Topics:
             self.grown_ms = max(self.grown_ms, event.at_ms)
         if event.api_key == DELETE_TOPICS:
             self._delete(event)
-        elif event.told is None:
+        elif event.answer is None:
             for name, count in event.counts.items():
                 if event.api_key == CREATE_PARTITIONS:
                     self.wanted[name] = max(count, self.wanted.get(name, count))
@@ -115,7 +115,7 @@ class Topics:
                     topic = self.ids[name]
                     self.counts[topic] = max(self.counts[topic], count)
         elif event.api_key == CREATE_TOPICS:
-            for row in event.told.get("topics", ()):
+            for row in event.answer.get("topics", ()):
                 if row.get("error_code") == 0 and row.get("topic_id"):
                     topic = UUID(row["topic_id"]).bytes
                     self.ids[row["name"]] = topic
@@ -124,17 +124,17 @@ class Topics:
 
     def _delete(self, event: TopicEvent) -> None:
         self.deleted_ms = event.at_ms
-        if event.told is None:
+        if event.answer is None:
             self.deleting += 1
             return
-        rows: Any = event.told.get("responses")
+        rows: Any = event.answer.get("responses")
         if rows is None:  # it could not be decoded
             return
         for row in rows:
             if row.get("error_code") != 0:
                 continue
-            told = row.get("topic_id")
-            topic = UUID(told).bytes if told else self.ids.get(row.get("name") or "")
+            topic_id = row.get("topic_id")
+            topic = UUID(topic_id).bytes if topic_id else self.ids.get(row.get("name") or "")
             if topic is not None:
                 self.gone.add(topic)
                 self.counts.pop(topic, None)

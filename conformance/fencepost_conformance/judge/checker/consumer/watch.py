@@ -136,7 +136,7 @@ class _Watch:
             change = self._topics.pop(0)
             known.topics.take(change)
             self._coverage.changed_ms = change.at_ms
-            if change.told is None:
+            if change.answer is None:
                 known.epochs.may_bump(2 * len(change.names) or 1)  # M-EPOCH-03, and M-EPOCH-07 for a regex
         known.move_to(event.at_ms, event.line)
         self._may_begin_anew()
@@ -241,12 +241,16 @@ class _Watch:
             names, regex = body.subscribed_topic_names, body.subscribed_topic_regex
             if body.member_epoch < JOIN_EPOCH:
                 return 1
-            told = names is not None and (member is None or member.names is None or frozenset(names) != member.names)
-            told = told or (names is not None and body.member_epoch == JOIN_EPOCH)
+            names_change = names is not None and (
+                member is None or member.names is None or frozenset(names) != member.names
+            )
+            names_change = names_change or (names is not None and body.member_epoch == JOIN_EPOCH)
             self._voted = self._voted or body.server_assignor is not None
             voted = self._voted and not self.known.profile.old_vote_keeps_epoch  # M-HB-14; M-HB-15 needs no new vote
             return (
-                int(told) + int(voted) + 2 * (regex is not None and (member is None or (regex or None) != member.regex))
+                int(names_change)
+                + int(voted)
+                + 2 * (regex is not None and (member is None or (regex or None) != member.regex))
             )
         return int(isinstance(body, JoinGroupRequest | LeaveGroupRequest))
 

@@ -154,13 +154,13 @@ class _Ledger:
             if self._scala and stable and code == E.UNSTABLE_OFFSET_COMMIT and self._staged(each, asked, place):
                 continue
             register = self._register(asked.group_id, place)
-            told = None if code == E.UNSTABLE_OFFSET_COMMIT else value
+            observed = None if code == E.UNSTABLE_OFFSET_COMMIT else value
             listed, topic_id = asked.places is not None, asked.topic_ids.get(place)
-            wrong = register.take(Read(each.begin, each.end, told, stable, listed, topic_id))
+            wrong = register.take(Read(each.begin, each.end, observed, stable, listed, topic_id))
             if wrong is not None:
-                what = "UNSTABLE_OFFSET_COMMIT" if told is None else f"offset {told}"
+                what = "UNSTABLE_OFFSET_COMMIT" if observed is None else f"offset {observed}"
                 seen = f"the {'stable ' if stable else ''}fetch of {place[0]}-{place[1]} was answered with {what}"
-                difference = of_offset(each, asked.group_id, place, told, wrong)
+                difference = of_offset(each, asked.group_id, place, observed, wrong)
                 return Refusal(
                     asked.group_id, each.end, each.end_ms, seen, wrong.allowed, wrong.rules, difference=difference
                 )
@@ -284,11 +284,11 @@ class _Ledger:
                     if register is not None and (each.answer is None or codes.get(place) in (E.NONE, *_PERHAPS)):
                         self._erase(register, each, by=each.end if codes.get(place) == E.NONE else NEVER)
         elif each.api == reading.DELETE_GROUPS:
-            told = {row["group_id"]: row["error_code"] for row in (each.answer or {}).get("results") or ()}
+            group_codes = {row["group_id"]: row["error_code"] for row in (each.answer or {}).get("results") or ()}
             for group in dict.fromkeys(each.ask["groups_names"]):
-                if told.get(group) in (None, E.NONE, *_PERHAPS):
+                if group_codes.get(group) in (None, E.NONE, *_PERHAPS):
                     for register in self._registers.get(group, {}).values():
-                        self._erase(register, each, by=each.end if told.get(group) == E.NONE else NEVER)
+                        self._erase(register, each, by=each.end if group_codes.get(group) == E.NONE else NEVER)
         elif each.api == reading.DELETE_TOPICS:
             rows = (each.answer or {}).get("responses") or ()
             codes_by_topic = {self.names.topic(row): row["error_code"] for row in rows}

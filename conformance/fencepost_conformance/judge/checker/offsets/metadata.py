@@ -36,7 +36,7 @@ def wrong_lengths(trace: WireTrace, settings: Settings, assumed: Collection[str]
         for topic in each.answer.get("topics") or ():
             wrong = next((row for row in _rows(topic, lengths) if _is_wrong(*row, settings)), None)
             if wrong is not None:
-                yield _refusal(each, topic, *wrong, settings, told=_FIELD not in assumed)
+                yield _refusal(each, topic, *wrong, settings, reported=_FIELD not in assumed)
                 break
 
 
@@ -82,7 +82,7 @@ def _refusal(  # noqa: PLR0917
     length: int | None,
     settings: Settings,
     *,
-    told: bool,
+    reported: bool,
 ) -> Refusal:
     assert length is not None
     limit, group_id = settings.offset_metadata_max_bytes, str(each.ask["group_id"])
@@ -92,5 +92,5 @@ def _refusal(  # noqa: PLR0917
     why = f"the metadata is {size} and offset.metadata.max.bytes is {limit}"
     difference = Difference(_NAMES[each.api], each.version, of, "error_code", E(code).name, expected.name, why)
     seen = f"{_NAMES[each.api]} v{each.version} was answered {E(code).name} for {_topic(topic)}-{number}"
-    instead = None if told or length < 0 else Instead(((_FIELD, length - 1 if code else length),))
+    instead = None if reported or length < 0 else Instead(((_FIELD, length - 1 if code else length),))
     return Refusal(group_id, each.end, each.end_ms, seen, (expected.name,), ("O-COMMIT-08",), instead, difference)

@@ -50,10 +50,10 @@ class Names:
 
     def topic(self, topic: Mapping[str, Any]) -> str:
         """The topic in a row of a request or an answer."""
-        told = str(topic.get("topic_id") or "")
-        if not told or told == _NO_TOPIC:
+        topic_id = str(topic.get("topic_id") or "")
+        if not topic_id or topic_id == _NO_TOPIC:
             return str(topic.get("name") or "")
-        return self.names.get(told, told)
+        return self.names.get(topic_id, topic_id)
 
     def several_ids(self, name: str) -> bool:
         """Whether the topic has had several ids, or may have."""
@@ -110,9 +110,9 @@ def names_of(trace: WireTrace) -> Names:
                 names.update(_both(done))
                 created.update({str(row["name"]): begin for row in done})
             elif line.api_key == _DELETE_TOPICS:
-                told = _both(_rows(line.body, "responses"))
-                names.update(told)
-                deleted |= set(told.values())
+                ids = _both(_rows(line.body, "responses"))
+                names.update(ids)
+                deleted |= set(ids.values())
             elif line.api_key == _JOIN_GROUP:
                 named[_member(request, line.body)] += 1
             # a member that may be in the group already may have a regex, which a join without one keeps (M-HB-01)
@@ -135,8 +135,8 @@ def _rows(body: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
 
 def _both(rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Names by ids, from the rows that contain both."""
-    told = ((str(row.get("topic_id") or _NO_TOPIC), str(row.get("name") or "")) for row in rows)
-    return {topic_id: name for topic_id, name in told if topic_id != _NO_TOPIC and name}
+    pairs = ((str(row.get("topic_id") or _NO_TOPIC), str(row.get("name") or "")) for row in rows)
+    return {topic_id: name for topic_id, name in pairs if topic_id != _NO_TOPIC and name}
 
 
 def _subscribed(ask: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -152,7 +152,7 @@ def _subscribed(ask: Mapping[str, Any], answer: Mapping[str, Any]) -> Iterator[t
     if joins and len(subscribed) == 1 and len(given) == 1:
         text = str(given[0]["topic_id"])
         try:
-            told = base64.urlsafe_b64decode(text.replace("+", "-").replace("/", "_") + "=" * (-len(text) % 4))
-            yield str(UUID(bytes=told)), str(subscribed[0])
+            decoded = base64.urlsafe_b64decode(text.replace("+", "-").replace("/", "_") + "=" * (-len(text) % 4))
+            yield str(UUID(bytes=decoded)), str(subscribed[0])
         except (binascii.Error, ValueError):
             return

@@ -171,32 +171,32 @@ def fetched(each: Exchange, names: Names) -> Iterator[Asked]:
     """The groups of an answered fetch."""
     assert each.answer is not None
     if each.version >= _MANY_GROUPS:
-        told = {group["group_id"]: group for group in each.answer.get("groups") or ()}
+        answered = {group["group_id"]: group for group in each.answer.get("groups") or ()}
         for group in each.ask.get("groups") or ():
-            if group["group_id"] in told:
-                yield _asked(group, told[group["group_id"]], names)
+            if group["group_id"] in answered:
+                yield _asked(group, answered[group["group_id"]], names)
     else:
         yield _asked(each.ask, each.answer, names)
 
 
-def _asked(ask: Mapping[str, Any], told: Mapping[str, Any], names: Names) -> Asked:
+def _asked(ask: Mapping[str, Any], answer: Mapping[str, Any], names: Names) -> Asked:
     topics = ask.get("topics")
     places = None
     if topics is not None:
         places = tuple(names.place(topic, number) for topic in topics for number in topic["partition_indexes"])
     rows = {
         names.place(topic, row["partition_index"]): (_value(row), row["error_code"])
-        for topic in told.get("topics") or ()
+        for topic in answer.get("topics") or ()
         for row in topic.get("partitions") or ()
     }
-    named = [topic for topic in (topics if topics is not None else told.get("topics") or ()) if topic.get("topic_id")]
+    named = [topic for topic in (topics if topics is not None else answer.get("topics") or ()) if topic.get("topic_id")]
     ids = {
         names.place(topic, number): str(topic["topic_id"])
         for topic in named
         for number in topic.get("partition_indexes")
         or [row["partition_index"] for row in topic.get("partitions") or ()]
     }
-    return Asked(ask["group_id"], places, told.get("error_code", 0) or 0, rows, ids)
+    return Asked(ask["group_id"], places, answer.get("error_code", 0) or 0, rows, ids)
 
 
 def _value(row: Mapping[str, Any]) -> Value:

@@ -157,16 +157,16 @@ class Register:
             if each.shown_from < read.end and last <= each.end and each.over_from >= read.begin
         ]
 
-    def _shows(self, told: Value, topic_id: str | None, write: Write) -> bool:
+    def _shows(self, shown: Value, topic_id: str | None, write: Write) -> bool:
         """Whether the answer to a read by this topic id, or by name, can be about the write."""
         if write.value is None:
             return True
         if topic_id is not None and write.value.offset >= 0:
             if write.topic_id is not None and write.topic_id != topic_id:
-                return told.shows(NOTHING)
-            if write.topic_id is None and self.several and told.shows(NOTHING):
+                return shown.shows(NOTHING)
+            if write.topic_id is None and self.several and shown.shows(NOTHING):
                 return True
-        return told.shows(write.value)
+        return shown.shows(write.value)
 
     def _expires(self, read: Read, possible: Sequence[Write]) -> bool:
         """Whether the read shows that the offset has expired (O-EXP-01…06); it then stays expired."""

@@ -19,22 +19,22 @@ _BECAUSE: Final = {
 }
 
 
-def of_offset(each: Exchange, group_id: str, place: Place, told: Value | None, wrong: Wrong) -> Difference:
-    """The field of one partition's row of OffsetFetch that differs; ``told`` None: UNSTABLE_OFFSET_COMMIT."""
+def of_offset(each: Exchange, group_id: str, place: Place, answered: Value | None, wrong: Wrong) -> Difference:
+    """The field of one partition's row of OffsetFetch that differs; ``answered`` None: UNSTABLE_OFFSET_COMMIT."""
     why = next((_BECAUSE[rule] for rule in wrong.rules if rule in _BECAUSE), "")
     of = f"group {group_id!r} for {place[0]}-{place[1]}"
-    if told is None or (not wrong.values and wrong.allowed):
-        seen = "UNSTABLE_OFFSET_COMMIT" if told is None else f"NONE with offset {told}"
+    if answered is None or (not wrong.values and wrong.allowed):
+        seen = "UNSTABLE_OFFSET_COMMIT" if answered is None else f"NONE with offset {answered}"
         return Difference("OffsetFetch", each.version, of, "error_code", seen, _either(wrong.allowed), why)
-    field, seen, expected = "committed_offset", str(told.offset), [str(value.offset) for value in wrong.values]
-    near = [value for value in wrong.values if value.offset == told.offset]
-    if near and all(value.metadata != told.metadata for value in near):
-        field, seen, expected = "metadata", f'"{told.metadata}"', [f'"{value.metadata}"' for value in near]
+    field, seen, expected = "committed_offset", str(answered.offset), [str(value.offset) for value in wrong.values]
+    near = [value for value in wrong.values if value.offset == answered.offset]
+    if near and all(value.metadata != answered.metadata for value in near):
+        field, seen, expected = "metadata", f'"{answered.metadata}"', [f'"{value.metadata}"' for value in near]
     elif near:
-        field, seen = "committed_leader_epoch", str(told.leader_epoch)
+        field, seen = "committed_leader_epoch", str(answered.leader_epoch)
         expected = [str(value.leader_epoch) for value in near]
     if not expected:
-        expected = [str(NOTHING.offset)] if not told.shows(NOTHING) else list(wrong.allowed)
+        expected = [str(NOTHING.offset)] if not answered.shows(NOTHING) else list(wrong.allowed)
     return Difference("OffsetFetch", each.version, of, field, seen, _either(expected), why)
 
 

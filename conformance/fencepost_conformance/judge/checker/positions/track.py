@@ -12,33 +12,33 @@ GRACE_MS: Final = 1_000
 
 @dataclass(slots=True)
 class Track:
-    """The possible positions. ``told``: offsets from answers at which the client may begin, and has not begun yet, each
-    with the API of the answer. ``reached``: from the offset of its last Fetch to the end of the records that it got.
-    ``resets``: all offsets from ListOffsets: if none is committed, librdkafka begins at one of them again without
-    asking. ``lost_ms``: when it gave the partition up."""
+    """The possible positions. ``beginnings``: offsets from answers at which the client may begin, and has not begun
+    yet, each with the API of the answer. ``reached``: from the offset of its last Fetch to the end of the records that
+    it got. ``resets``: all offsets from ListOffsets: if none is committed, librdkafka begins at one of them again
+    without asking. ``lost_ms``: when it gave the partition up."""
 
-    told: dict[int, str] = field(default_factory=dict)
+    beginnings: dict[int, str] = field(default_factory=dict)
     reached: tuple[int, int] | None = None
     resets: set[int] = field(default_factory=set)
     lost_ms: int | None = None
 
     def gain(self) -> None:
         """Note that the client gets the partition, and has no position in it yet (K-SUB-02)."""
-        self.told.clear()
+        self.beginnings.clear()
         self.reached, self.lost_ms = None, None
 
     def may_begin_at(self, offset: int, by: str) -> None:
         """Note a committed offset (K-POS-01) or a truncation (K-POS-07); ``by``: the API of the answer."""
-        self.told[offset] = by
+        self.beginnings[offset] = by
 
     def may_reset_to(self, offset: int) -> None:
         """Note an offset to which the client's reset policy may lead (K-POS-03)."""
         self.resets.add(offset)
-        self.told[offset] = "ListOffsets"
+        self.beginnings[offset] = "ListOffsets"
 
     def nothing_committed(self) -> None:
         """Note that no offset is committed, so the client must reset (K-POS-02)."""
-        self.told.update(dict.fromkeys(self.resets, "an earlier ListOffsets"))
+        self.beginnings.update(dict.fromkeys(self.resets, "an earlier ListOffsets"))
 
     def brought(self, behind: int) -> None:
         """Note that the records of the last Fetch end before this offset. The client may have handed out only some."""
@@ -49,9 +49,9 @@ class Track:
         """Note a Fetch from this offset; False if the client may not read from there."""
         if self.lost_ms is not None and at_ms > self.lost_ms + GRACE_MS:
             return False
-        if offset not in self.told and (self.reached is None or not self.reached[0] <= offset <= self.reached[1]):
+        if offset not in self.beginnings and (self.reached is None or not self.reached[0] <= offset <= self.reached[1]):
             return False
-        self.told.pop(offset, None)
+        self.beginnings.pop(offset, None)
         self.reached = offset, offset
         return True
 
@@ -59,7 +59,7 @@ class Track:
         """The possible positions in words."""
         if self.lost_ms is not None:
             return (f"nothing: it gave the partition up at {self.lost_ms} ms",)
-        words = [f"from {offset}, the answer to {by}" for offset, by in sorted(self.told.items())]
+        words = [f"from {offset}, the answer to {by}" for offset, by in sorted(self.beginnings.items())]
         if self.reached is not None:
             first, last = self.reached
             behind = f"from {first} to {last}, behind earlier records"

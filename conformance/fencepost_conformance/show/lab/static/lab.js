@@ -119,10 +119,10 @@ const decoded = text => JSON.parse(decodeURIComponent(escape(atob(text.replace(/
 
 function words(action) {
   const {do: what, ...rest} = action;
-  const told = Object.entries(rest).map(([name, value]) =>
+  const parts = Object.entries(rest).map(([name, value]) =>
     name === 'changes' ? Object.entries(value).map(pair => pair.join(' ')).join(', ')
       : name === 'client' || name === 'protocol' ? value : value === true ? name : `${name} ${value}`);
-  return [what, ...told].join(' ');
+  return [what, ...parts].join(' ');
 }
 
 // --- drawing ---
@@ -224,15 +224,15 @@ function strips(view) {
 }
 
 function counters(counted) {
-  const told = [
+  const rows = [
     [seconds(counted.unowned_ms), 'partition-seconds without an owner'],
     [counted.moved, 'partitions moved'],
     [counted.returned, 'given up and taken back'],
     [counted.repeated, 'records processed again'],
     [counted.requests, 'requests'],
   ];
-  if (counted.shared_ms) told.push([seconds(counted.shared_ms), 'with two owners']);
-  return told.flatMap(([value, text], place) => [place ? ', ' : '', element('b', String(value)), ` ${text}`]);
+  if (counted.shared_ms) rows.push([seconds(counted.shared_ms), 'with two owners']);
+  return rows.flatMap(([value, text], place) => [place ? ', ' : '', element('b', String(value)), ` ${text}`]);
 }
 
 const shown = () => state.view.rows.filter(each => !each.quiet || at('quiet').checked);
@@ -436,9 +436,9 @@ async function compare() {
     const {sides} = await ask('sides', {start: state.start, actions: state.actions});
     at('columns').replaceChildren(...sides.map(side => {
       const column = element('div', undefined, {className: 'strips'});
-      const told = element('p', undefined, {className: 'counters'});
-      told.append(...counters(side.counters));
-      column.append(element('h3', label(side.protocol)), strips(side), told);
+      const numbers = element('p', undefined, {className: 'counters'});
+      numbers.append(...counters(side.counters));
+      column.append(element('h3', label(side.protocol)), strips(side), numbers);
       for (const reason of side.skipped) column.append(element('p', `skipped: ${reason}`, {className: 'dim'}));
       return column;
     }));

@@ -67,10 +67,10 @@ def assign(name: str, topics: Iterable[Topic], members: Mapping[str, GroupMember
     return f"assign {name} {cluster or NOTHING} {rows or NOTHING} {remembering}"
 
 
-def _subscription(told: Subscription) -> str:
-    topics = "|".join(map(_text, told.topics)) or NOTHING
-    owned = "|".join(f"{_text(topic)};{number}" for topic, number in told.owned_partitions) or NOTHING
-    return f"{_text(told.rack_id)}:{topics}:{_bytes(told.user_data)}:{owned}:{told.generation_id}"
+def _subscription(value: Subscription) -> str:
+    topics = "|".join(map(_text, value.topics)) or NOTHING
+    owned = "|".join(f"{_text(topic)};{number}" for topic, number in value.owned_partitions) or NOTHING
+    return f"{_text(value.rack_id)}:{topics}:{_bytes(value.user_data)}:{owned}:{value.generation_id}"
 
 
 def target(name: str, spec: GroupSpec) -> str:

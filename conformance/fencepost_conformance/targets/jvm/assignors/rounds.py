@@ -195,20 +195,22 @@ class _Crowd:
             draw = rng.random()
             if draw < 0.12 and len(self.members) > 1:
                 continue
-            told = member.subscription
-            told = replace(told, topics=self._wanted() if self.alike or rng.random() < 0.2 else told.topics)
+            subscription = member.subscription
+            subscription = replace(
+                subscription, topics=self._wanted() if self.alike or rng.random() < 0.2 else subscription.topics
+            )
             if 0.24 < draw < 0.30:
-                told = Subscription(told.topics, rack_id=told.rack_id)
+                subscription = Subscription(subscription.topics, rack_id=subscription.rack_id)
             elif draw >= 0.30:  # the others rejoin with their previous claims
                 held = shares[each]
                 if draw < 0.38:  # also claims another member's partitions
                     held = tuple(dict.fromkeys((*held, *rng.choice(list(shares.values())))))
-                told = self._telling(told, held, generation)
-            changed[each] = replace(member, subscription=told)
+                subscription = self._telling(subscription, held, generation)
+            changed[each] = replace(member, subscription=subscription)
         newcomers = rng.sample(NAMES, rng.randint(0 if changed else 1, 2))
         self.members = {each: self._newcomer() for each in newcomers} | changed
 
-    def _telling(self, told: Subscription, held: tuple[TopicPartition, ...], generation: int) -> Subscription:
+    def _telling(self, subscription: Subscription, held: tuple[TopicPartition, ...], generation: int) -> Subscription:
         """Encode what a member held: mostly as current clients do; else as older ones did, or unreadably."""
         rng, old = self.rng, self.rng.random()
         if self.name == "sticky":
@@ -217,9 +219,9 @@ class _Crowd:
                 data = data[:-4]  # version 0: no generation
             elif old < 0.13:
                 data = rng.choice([b"", b"\1", None])
-            return replace(told, user_data=data, generation_id=rng.choice([generation, generation, -1]))
+            return replace(subscription, user_data=data, generation_id=rng.choice([generation, generation, -1]))
         data = sticky_data.write_generation(generation)
         if old < 0.15:
             data = rng.choice([None, b"", data])
             generation = NO_GENERATION
-        return replace(told, user_data=data, owned_partitions=held, generation_id=generation)
+        return replace(subscription, user_data=data, owned_partitions=held, generation_id=generation)

@@ -34,15 +34,15 @@ final class Application {
 
     /** The configuration that all reading consumers share. */
     static Map<String, Object> config(JsonNode settings, String protocol) {
-        Map<String, Object> told = new HashMap<>();
-        told.put("bootstrap.servers", "127.0.0.1:1");
-        told.put("client.id", "client");
-        told.put("group.protocol", protocol);
-        told.put("metadata.max.age.ms", settings.get("metadata_max_age_ms").asLong());
-        told.put("enable.metrics.push", false);
-        told.put("metric.reporters", List.of());
-        told.put("key.deserializer", ByteArrayDeserializer.class);
-        told.put("value.deserializer", ByteArrayDeserializer.class);
+        Map<String, Object> config = new HashMap<>();
+        config.put("bootstrap.servers", "127.0.0.1:1");
+        config.put("client.id", "client");
+        config.put("group.protocol", protocol);
+        config.put("metadata.max.age.ms", settings.get("metadata_max_age_ms").asLong());
+        config.put("enable.metrics.push", false);
+        config.put("metric.reporters", List.of());
+        config.put("key.deserializer", ByteArrayDeserializer.class);
+        config.put("value.deserializer", ByteArrayDeserializer.class);
         Map.ofEntries(
             Map.entry("group.id", "group_id"), Map.entry("group.instance.id", "group_instance_id"),
             Map.entry("client.rack", "rack"), Map.entry("group.remote.assignor", "server_assignor"),
@@ -58,9 +58,9 @@ final class Application {
         ).forEach((name, ours) -> {
             boolean old = ours.equals("session_timeout_ms") || ours.equals("heartbeat_interval_ms");
             if (settings.hasNonNull(ours) && !(old && protocol.equals("consumer")))
-                told.put(name, settings.get(ours).asText());
+                config.put(name, settings.get(ours).asText());
         });
-        return told;
+        return config;
     }
 
     /** Handles an event; returns false if it is not a call of the application. */
@@ -91,7 +91,7 @@ final class Application {
             });
             case "commit_async" -> play.call(() -> commitAsync(event));
             case "committed" -> play.call(() ->
-                play.returned = told(consumer.committed(new HashSet<>(partitions(event)), timeout(event))));
+                play.returned = inOrder(consumer.committed(new HashSet<>(partitions(event)), timeout(event))));
             case "position" -> play.call(() ->
                 play.returned = number(consumer.position(partition(event), timeout(event))));
             case "lag" -> play.call(() -> {
@@ -142,7 +142,7 @@ final class Application {
     private void commitAsync(JsonNode event) {
         OffsetCommitCallback callback = event.get("callback").isNull() ? null : (offsets, error) -> {
             ArrayNode call = play.calls.addArray().add("commit").add(event.get("callback").asInt());
-            call.add(told(offsets));
+            call.add(inOrder(offsets));
             call.add(error == null ? null : error.getClass().getSimpleName());
         };
         if (event.get("offsets").isNull())
@@ -156,7 +156,7 @@ final class Application {
     }
 
     /** Returns offsets in the order of their partitions; null where none is committed. */
-    private static ArrayNode told(Map<TopicPartition, OffsetAndMetadata> offsets) {
+    private static ArrayNode inOrder(Map<TopicPartition, OffsetAndMetadata> offsets) {
         if (offsets == null) // the new consumer's callbacks get null when a commit has failed
             return null;
         ArrayNode rows = ClassicClient.JSON.createArrayNode();
@@ -173,11 +173,11 @@ final class Application {
     }
 
     static ObjectNode records(ConsumerRecords<byte[], byte[]> records) {
-        ObjectNode told = ClassicClient.JSON.createObjectNode();
+        ObjectNode found = ClassicClient.JSON.createObjectNode();
         for (TopicPartition partition : records.partitions()) {
-            ArrayNode offsets = told.putArray(partition.toString());
+            ArrayNode offsets = found.putArray(partition.toString());
             records.records(partition).forEach(each -> offsets.add(each.offset()));
         }
-        return told;
+        return found;
     }
 }

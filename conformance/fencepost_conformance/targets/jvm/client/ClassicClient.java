@@ -223,20 +223,20 @@ public final class ClassicClient {
     }
 
     private ObjectNode outcome(String thrown) {
-        ObjectNode told = JSON.createObjectNode();
-        told.set("sends", wire.sent());
-        told.set("calls", calls);
-        told.set("metadata", asked);
-        told.put("thrown", thrown);
+        ObjectNode outcome = JSON.createObjectNode();
+        outcome.set("sends", wire.sent());
+        outcome.set("calls", calls);
+        outcome.set("metadata", asked);
+        outcome.put("thrown", thrown);
         AbstractCoordinator.Generation generation = coordinator.generation();
-        told.put("state", coordinator.state.name());
-        told.put("generation", generation.generationId);
-        told.put("member", generation.memberId);
-        told.put("protocol", generation.protocolName);
-        told.put("known", !coordinator.coordinatorUnknown());
-        ArrayNode owned = told.putArray("owned");
+        outcome.put("state", coordinator.state.name());
+        outcome.put("generation", generation.generationId);
+        outcome.put("member", generation.memberId);
+        outcome.put("protocol", generation.protocolName);
+        outcome.put("known", !coordinator.coordinatorUnknown());
+        ArrayNode owned = outcome.putArray("owned");
         subscriptions.assignedPartitions().stream().map(TopicPartition::toString).sorted().forEach(owned::add);
-        return told;
+        return outcome;
     }
 
     static String text(ByteBuffer bytes) {

@@ -97,7 +97,7 @@ final class ClassicReader extends Play {
         }
     }
 
-    private boolean told() {
+    private boolean mayUpdate() {
         return !updated && events.get(at).path("metadata").asBoolean();
     }
 
@@ -141,7 +141,7 @@ final class ClassicReader extends Play {
     void settle() {
         if (calling) { // a waiting call uses the network
             look();
-            if (inGroup && told())
+            if (inGroup && mayUpdate())
                 update();
             network.transmitSends();
             return;
@@ -150,7 +150,7 @@ final class ClassicReader extends Play {
         network.pollNoWakeup();
         forget();
         look();
-        if (inGroup ? told() : !updated && (left || metadata.updateRequested()))
+        if (inGroup ? mayUpdate() : !updated && (left || metadata.updateRequested()))
             update();
         left = false;
         if (inGroup)
@@ -182,12 +182,12 @@ final class ClassicReader extends Play {
     }
 
     @Override
-    void tell(ObjectNode told) {
+    void addState(ObjectNode outcome) {
         AbstractCoordinator.Generation generation = coordinator.generation();
-        told.putArray("member").add(coordinator.state.name()).add(generation.generationId).add(generation.memberId);
-        told.set("returned", returned);
-        told.put("known", !coordinator.coordinatorUnknown());
-        told.set("partitions", application.closed || application.leaving ? null : Reads.partitions(subscriptions));
+        outcome.putArray("member").add(coordinator.state.name()).add(generation.generationId).add(generation.memberId);
+        outcome.set("returned", returned);
+        outcome.put("known", !coordinator.coordinatorUnknown());
+        outcome.set("partitions", application.closed || application.leaving ? null : Reads.partitions(subscriptions));
     }
 
     public static void main(String[] ignored) throws Exception {

@@ -50,7 +50,7 @@ import org.apache.kafka.common.utils.Timer;
  * done here, while an application call waits, and at the end of every event. A waiting call takes the next events.
  */
 final class ConsumerClient extends Play {
-    private final LinkedBlockingQueue<BackgroundEvent> errands = new LinkedBlockingQueue<>();
+    private final LinkedBlockingQueue<BackgroundEvent> backgroundEvents = new LinkedBlockingQueue<>();
     private final AsyncKafkaConsumer<byte[], byte[]> consumer;
     private ConsumerNetworkThread network;
     private BlockingQueue<ApplicationEvent> queue;
@@ -79,7 +79,7 @@ final class ConsumerClient extends Play {
                 managers = made.get();
                 return handler(delegate.get());
             },
-            CompletableEventReaper::new, FetchCollector::new, ConsumerMetadata::new, errands, Optional.empty());
+            CompletableEventReaper::new, FetchCollector::new, ConsumerMetadata::new, backgroundEvents, Optional.empty());
         member = managers.consumerMembershipManager.get();
         metadata = (ConsumerMetadata) ClassicClient.field(AsyncKafkaConsumer.class, "metadata").get(consumer);
         subscriptions =
@@ -110,32 +110,32 @@ final class ConsumerClient extends Play {
     private Map<String, Object> config() {
         if (reading)
             return Application.config(settings, "consumer");
-        Map<String, Object> told = new HashMap<>();
-        told.put("bootstrap.servers", "127.0.0.1:1");
-        told.put("client.id", "client");
-        told.put("group.protocol", "consumer");
-        told.put("group.id", settings.get("group_id").asText());
-        put(told, "group.instance.id", settings.get("group_instance_id"));
-        put(told, "client.rack", settings.get("rack"));
-        put(told, "group.remote.assignor", settings.get("server_assignor"));
-        told.put("max.poll.interval.ms", settings.get("max_poll_interval_ms").asInt());
-        told.put("request.timeout.ms", settings.get("request_timeout_ms").asInt());
-        told.put("default.api.timeout.ms", Integer.MAX_VALUE);
-        told.put("retry.backoff.ms", settings.get("retry_backoff_ms").asLong());
-        told.put("retry.backoff.max.ms", settings.get("retry_backoff_max_ms").asLong());
-        told.put("enable.auto.commit", settings.get("auto_commit").asBoolean());
-        told.put("auto.offset.reset", "none");
-        told.put("enable.metrics.push", false);
-        told.put("key.deserializer", ByteArrayDeserializer.class);
-        told.put("value.deserializer", ByteArrayDeserializer.class);
-        told.put("metric.reporters", List.of());
-        told.put("metadata.max.age.ms", Long.MAX_VALUE / 2);
-        return told;
+        Map<String, Object> config = new HashMap<>();
+        config.put("bootstrap.servers", "127.0.0.1:1");
+        config.put("client.id", "client");
+        config.put("group.protocol", "consumer");
+        config.put("group.id", settings.get("group_id").asText());
+        put(config, "group.instance.id", settings.get("group_instance_id"));
+        put(config, "client.rack", settings.get("rack"));
+        put(config, "group.remote.assignor", settings.get("server_assignor"));
+        config.put("max.poll.interval.ms", settings.get("max_poll_interval_ms").asInt());
+        config.put("request.timeout.ms", settings.get("request_timeout_ms").asInt());
+        config.put("default.api.timeout.ms", Integer.MAX_VALUE);
+        config.put("retry.backoff.ms", settings.get("retry_backoff_ms").asLong());
+        config.put("retry.backoff.max.ms", settings.get("retry_backoff_max_ms").asLong());
+        config.put("enable.auto.commit", settings.get("auto_commit").asBoolean());
+        config.put("auto.offset.reset", "none");
+        config.put("enable.metrics.push", false);
+        config.put("key.deserializer", ByteArrayDeserializer.class);
+        config.put("value.deserializer", ByteArrayDeserializer.class);
+        config.put("metric.reporters", List.of());
+        config.put("metadata.max.age.ms", Long.MAX_VALUE / 2);
+        return config;
     }
 
-    private static void put(Map<String, Object> told, String name, JsonNode value) {
+    private static void put(Map<String, Object> config, String name, JsonNode value) {
         if (!value.isNull())
-            told.put(name, value.asText());
+            config.put(name, value.asText());
     }
 
     // --- the two threads, on one -------------------------------------------------------------------------------------
@@ -371,7 +371,7 @@ final class ConsumerClient extends Play {
                 subscriptions.pause(each);
             }
             consumer.poll(Duration.ZERO);
-        } while (!errands.isEmpty());
+        } while (!backgroundEvents.isEmpty());
     }
 
     private void subscribe(JsonNode event) {
@@ -429,7 +429,7 @@ final class ConsumerClient extends Play {
                 ConsumerRecords<byte[], byte[]> records;
                 do // the loop in Kafka's poll, whose time would be over at once
                     records = consumer.poll(Duration.ZERO);
-                while (!errands.isEmpty() && records.isEmpty() && records.nextOffsets().isEmpty());
+                while (!backgroundEvents.isEmpty() && records.isEmpty() && records.nextOffsets().isEmpty());
                 returned = Application.records(records);
             });
             default -> {
@@ -466,29 +466,30 @@ final class ConsumerClient extends Play {
     // --- observations ------------------------------------------------------------------------------------------------
 
     @Override
-    void tell(ObjectNode told) {
+    void addState(ObjectNode outcome) {
         if (reading) {
-            told.putArray("member").add(member.state().name()).add(member.memberEpoch());
-            told.set("returned", returned);
-            told.put("known", managers.coordinatorRequestManager.get().coordinator().isPresent());
-            told.set("partitions", application.closed || application.leaving ? null : Reads.partitions(subscriptions));
+            outcome.putArray("member").add(member.state().name()).add(member.memberEpoch());
+            outcome.set("returned", returned);
+            outcome.put("known", managers.coordinatorRequestManager.get().coordinator().isPresent());
+            boolean ended = application.closed || application.leaving;
+            outcome.set("partitions", ended ? null : Reads.partitions(subscriptions));
             return;
         }
-        told.set("metadata", requested);
-        told.put("state", member.state().name());
-        told.put("epoch", member.memberEpoch());
-        told.put("known", managers.coordinatorRequestManager.get().coordinator().isPresent());
-        left(told);
-        told.set("current", local("currentAssignment"));
-        told.set("target", local("currentTargetAssignment"));
-        ArrayNode owned = told.putArray("owned");
+        outcome.set("metadata", requested);
+        outcome.put("state", member.state().name());
+        outcome.put("epoch", member.memberEpoch());
+        outcome.put("known", managers.coordinatorRequestManager.get().coordinator().isPresent());
+        left(outcome);
+        outcome.set("current", local("currentAssignment"));
+        outcome.set("target", local("currentTargetAssignment"));
+        ArrayNode owned = outcome.putArray("owned");
         subscriptions.assignedPartitions().stream().map(TopicPartition::toString).sorted().forEach(owned::add);
     }
 
     /**
      * Writes the time until the next heartbeat, and until the poll interval is over; null where they do not matter now.
      */
-    private void left(ObjectNode told) {
+    private void left(ObjectNode outcome) {
         boolean timed = (member.state() == MemberState.STABLE || member.state() == MemberState.RECONCILING)
             && managers.coordinatorRequestManager.get().coordinator().isPresent();
         Object manager = managers.consumerHeartbeatRequestManager.get();
@@ -499,11 +500,11 @@ final class ConsumerClient extends Play {
             Timer polls = (Timer) ClassicClient.field(AbstractHeartbeatRequestManager.class, "pollTimer").get(manager);
             timer.update(time.now);
             polls.update(time.now);
-            told.putNull("beat").putNull("poll");
+            outcome.putNull("beat").putNull("poll");
             if (timed && !beats.requestInFlight())
-                told.put("beat", Math.max(timer.remainingMs(), beats.remainingBackoffMs(time.now)));
+                outcome.put("beat", Math.max(timer.remainingMs(), beats.remainingBackoffMs(time.now)));
             if (timed)
-                told.put("poll", polls.remainingMs());
+                outcome.put("poll", polls.remainingMs());
         } catch (Exception fault) {
             throw new IllegalStateException(fault);
         }
@@ -519,10 +520,10 @@ final class ConsumerClient extends Play {
         }
         if (local.isNone())
             return ClassicClient.JSON.nullNode();
-        ArrayNode told = ClassicClient.JSON.createArrayNode();
+        ArrayNode rows = ClassicClient.JSON.createArrayNode();
         local.partitions.forEach((topic, numbers) -> numbers.forEach(
-            number -> told.addArray().add(Wire.number(topic)).add(number)));
-        return told;
+            number -> rows.addArray().add(Wire.number(topic)).add(number)));
+        return rows;
     }
 
     public static void main(String[] ignored) throws Exception {

@@ -50,7 +50,7 @@ abstract class Play {
     abstract void settle();
 
     /** Writes what is visible after an event, apart from what every consumer writes. */
-    abstract void tell(ObjectNode told);
+    abstract void addState(ObjectNode outcome);
 
     // --- the application ---------------------------------------------------------------------------------------------
 
@@ -164,11 +164,11 @@ abstract class Play {
 
     private void finish() {
         settle();
-        ObjectNode told = outcomes.addObject().put("event", first);
-        told.set("sends", wire.sent());
-        told.set("calls", calls);
-        told.put("thrown", thrown);
-        told.put("calling", calling);
-        tell(told);
+        ObjectNode outcome = outcomes.addObject().put("event", first);
+        outcome.set("sends", wire.sent());
+        outcome.set("calls", calls);
+        outcome.put("thrown", thrown);
+        outcome.put("calling", calling);
+        addState(outcome);
     }
 }

@@ -65,37 +65,37 @@ final class Reads {
 
     /** Describes a request without its sender. */
     static ObjectNode describe(ClientRequest request) {
-        ObjectNode told = ClassicClient.JSON.createObjectNode().put("kind", KINDS.get(request.apiKey()));
-        ArrayNode rows = told.putArray("rows");
+        ObjectNode described = ClassicClient.JSON.createObjectNode().put("kind", KINDS.get(request.apiKey()));
+        ArrayNode rows = described.putArray("rows");
         if (request.requestBuilder() instanceof FetchRequest.Builder fetch) {
             fetch.fetchData().forEach((each, asked) -> rows.addArray().add(each.toString()).add(asked.fetchOffset)
                 .add(asked.currentLeaderEpoch.orElse(-1)).add(asked.lastFetchedEpoch.orElse(-1)));
-            return told;
+            return described;
         }
         AbstractRequest body = request.requestBuilder().build(version(request));
         boolean ids = version(request) >= 10; // of both requests that may have them
         if (body instanceof OffsetCommitRequest commit) {
-            told.put("group", commit.data().groupId()).put("member", commit.data().memberId())
+            described.put("group", commit.data().groupId()).put("member", commit.data().memberId())
                 .put("epoch", commit.data().generationIdOrMemberEpoch()).put("instance", commit.data().groupInstanceId());
             commit.data().topics().forEach(topic -> topic.partitions().forEach(each -> rows.addArray()
                 .add(name(topic.name(), topic.topicId(), ids) + "-" + each.partitionIndex()).add(each.committedOffset())
                 .add(each.committedLeaderEpoch()).add(each.committedMetadata())));
         } else if (body instanceof OffsetFetchRequest offsets) {
-            told.put("stable", offsets.data().requireStable());
+            described.put("stable", offsets.data().requireStable());
             offsets.data().groups().forEach(group -> {
-                told.put("group", group.groupId()).put("member", group.memberId()).put("epoch", group.memberEpoch());
+                described.put("group", group.groupId()).put("member", group.memberId()).put("epoch", group.memberEpoch());
                 group.topics().forEach(topic -> topic.partitionIndexes()
                     .forEach(each -> rows.add(name(topic.name(), topic.topicId(), ids) + "-" + each)));
             });
         } else if (body instanceof ListOffsetsRequest list) {
-            told.put("isolation", list.data().isolationLevel());
+            described.put("isolation", list.data().isolationLevel());
             list.data().topics().forEach(topic -> topic.partitions().forEach(each -> rows.addArray()
                 .add(topic.name() + "-" + each.partitionIndex()).add(each.timestamp()).add(each.currentLeaderEpoch())));
         } else if (body instanceof OffsetsForLeaderEpochRequest epochs) {
             epochs.data().topics().forEach(topic -> topic.partitions().forEach(each -> rows.addArray()
                 .add(topic.topic() + "-" + each.partition()).add(each.currentLeaderEpoch()).add(each.leaderEpoch())));
         }
-        return told;
+        return described;
     }
 
     /** Returns the partitions whose offsets are requested, sorted. */

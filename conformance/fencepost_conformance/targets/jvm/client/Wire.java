@@ -46,7 +46,7 @@ import org.apache.kafka.common.requests.SyncGroupResponse;
 /** A network of one broker: keeps sent requests until the trace says what happens to them. */
 final class Wire {
     /** Positions and records are not part of a schedule: such requests get no answer. */
-    private static final Set<ApiKeys> UNTOLD = Reads.KINDS.keySet();
+    private static final Set<ApiKeys> NOT_SCHEDULED = Reads.KINDS.keySet();
     private static final Map<ApiKeys, String> KINDS = Map.of(ApiKeys.JOIN_GROUP, "join", ApiKeys.SYNC_GROUP, "sync",
         ApiKeys.HEARTBEAT, "heartbeat", ApiKeys.LEAVE_GROUP, "leave", ApiKeys.CONSUMER_GROUP_HEARTBEAT, "heartbeat");
     /** Brokers by their ids; any other destination is the coordinator's connection. */
@@ -56,7 +56,7 @@ final class Wire {
     private final boolean reading;
     private final Map<Integer, ClientRequest> waiting = new LinkedHashMap<>();
     private final List<ClientResponse> ready = new ArrayList<>();
-    private ArrayNode told = ClassicClient.JSON.createArrayNode();
+    private ArrayNode requests = ClassicClient.JSON.createArrayNode();
     private int correlation;
     private int numbered;
     private final Map<String, Long> broken = new HashMap<>(); // unanswering brokers, and until when to avoid them
@@ -106,7 +106,7 @@ final class Wire {
             lookup = request;
             FindCoordinatorRequest asked = (FindCoordinatorRequest) request.requestBuilder()
                 .build(request.apiKey().latestVersion());
-            told.addObject().put("kind", "find").put("group", String.join(",", asked.data().coordinatorKeys()))
+            requests.addObject().put("kind", "find").put("group", String.join(",", asked.data().coordinatorKeys()))
                 .put("type", asked.data().keyType());
             return null;
         }
@@ -115,12 +115,12 @@ final class Wire {
             return null;
         }
         if (reading)
-            told.add((UNTOLD.contains(request.apiKey()) ? Reads.describe(request) : describe(request))
+            requests.add((NOT_SCHEDULED.contains(request.apiKey()) ? Reads.describe(request) : describe(request))
                 .put("node", node(request)).put("timeout", request.requestTimeoutMs()));
-        else if (UNTOLD.contains(request.apiKey()))
+        else if (NOT_SCHEDULED.contains(request.apiKey()))
             return null;
         else
-            told.add(describe(request).put("timeout", request.requestTimeoutMs()));
+            requests.add(describe(request).put("timeout", request.requestTimeoutMs()));
         waiting.put(numbered++, request);
         return null;
     }
@@ -131,8 +131,8 @@ final class Wire {
     }
 
     ArrayNode sent() {
-        ArrayNode all = told;
-        told = ClassicClient.JSON.createArrayNode();
+        ArrayNode all = requests;
+        requests = ClassicClient.JSON.createArrayNode();
         return all;
     }
 

@@ -33,9 +33,9 @@ def ask_defaults(version: str) -> Defaults:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     if answer.returncode != 0:
         raise ProcessFault(f"{command[0]}: exit status {answer.returncode}. Last output:\n{answer.stderr[-2_000:]}")
-    told: dict[str, dict[str, str]] = {"broker": {}, "consumer": {}, "constant": {}}
+    values: dict[str, dict[str, str]] = {"broker": {}, "consumer": {}, "constant": {}}
     for line in answer.stdout.splitlines():
         kind, _, rest = line.partition(" ")
         name, _, value = rest.partition("=")
-        told[kind][name] = value
-    return Defaults(**told)
+        values[kind][name] = value
+    return Defaults(**values)

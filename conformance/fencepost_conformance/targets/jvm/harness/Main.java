@@ -28,11 +28,11 @@ public final class Main {
         out.flush();
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             try {
-                JsonNode told = json.readTree(line);
-                if (told.get(0).isTextual()) {
-                    Trace.goOn(told, answer);
+                JsonNode command = json.readTree(line);
+                if (command.get(0).isTextual()) {
+                    Trace.continueTrace(command, answer);
                 } else {
-                    Trace.run(told, answer);
+                    Trace.run(command, answer);
                 }
             } catch (RuntimeException | IOException broken) {
                 broken.printStackTrace();

@@ -55,7 +55,7 @@ final class OffsetApis {
     private static final String NOWHERE = "";
 
     /** One partition of a request: its place in the answer, and its contents. */
-    private record Row(int partition, JsonNode told) { }
+    private record Row(int partition, JsonNode contents) { }
 
     /** A topic of a request, as far as the broker knows it. */
     private record Known(String name, Uuid id, List<Row> rows) { }
@@ -88,9 +88,9 @@ final class OffsetApis {
                 (name, id, partition, error) -> add(answer, name, id, partition, error))) {
             OffsetCommitRequestTopic made = TopicIds.set(new OffsetCommitRequestTopic().setName(topic.name()), topic.id());
             topic.rows().forEach(row -> made.partitions().add(new OffsetCommitRequestPartition()
-                .setPartitionIndex(row.partition()).setCommittedOffset(row.told().get(1).longValue())
-                .setCommittedLeaderEpoch(row.told().get(2).intValue())
-                .setCommittedMetadata(row.told().get(3).textValue())));
+                .setPartitionIndex(row.partition()).setCommittedOffset(row.contents().get(1).longValue())
+                .setCommittedLeaderEpoch(row.contents().get(2).intValue())
+                .setCommittedMetadata(row.contents().get(3).textValue())));
             topics.add(made);
         }
         if (topics.isEmpty()) {
@@ -100,7 +100,7 @@ final class OffsetApis {
             .setGenerationIdOrMemberEpoch(body.get(1).intValue()).setMemberId(body.get(2).textValue())
             .setGroupInstanceId(body.get(3).textValue()).setRetentionTimeMs(body.get(4).longValue()).setTopics(topics);
         return service.commitOffsets(context, request, BufferSupplier.NO_CACHING)
-            .thenApply(told -> ((OffsetCommitResponse) build(merge(answer, told))).data());
+            .thenApply(response -> ((OffsetCommitResponse) build(merge(answer, response))).data());
     }
 
     CompletableFuture<? extends ApiMessage> txnCommit(RequestContext context, JsonNode body, short version,
@@ -116,9 +116,9 @@ final class OffsetApis {
             TxnOffsetCommitRequestTopic made =
                 TopicIds.set(new TxnOffsetCommitRequestTopic().setName(topic.name()), topic.id());
             topic.rows().forEach(row -> made.partitions().add(new TxnOffsetCommitRequestPartition()
-                .setPartitionIndex(row.partition()).setCommittedOffset(row.told().get(1).longValue())
-                .setCommittedLeaderEpoch(row.told().get(2).intValue())
-                .setCommittedMetadata(row.told().get(3).textValue())));
+                .setPartitionIndex(row.partition()).setCommittedOffset(row.contents().get(1).longValue())
+                .setCommittedLeaderEpoch(row.contents().get(2).intValue())
+                .setCommittedMetadata(row.contents().get(3).textValue())));
             topics.add(made);
         }
         if (topics.isEmpty()) {
@@ -129,8 +129,8 @@ final class OffsetApis {
             .setTransactionalId(body.get(4).textValue()).setProducerId(body.get(5).longValue())
             .setProducerEpoch(body.get(6).shortValue()).setTopics(topics);
         generation(request, body.get(1).intValue());
-        return service.commitTransactionalOffsets(context, request, BufferSupplier.NO_CACHING).thenApply(told -> {
-            TxnOffsetCommitResponseData whole = ((TxnOffsetCommitResponse) build(merge(answer, told))).data();
+        return service.commitTransactionalOffsets(context, request, BufferSupplier.NO_CACHING).thenApply(response -> {
+            TxnOffsetCommitResponseData whole = ((TxnOffsetCommitResponse) build(merge(answer, response))).data();
             if (version < 2) {
                 whole.topics().forEach(topic -> topic.partitions().stream()
                     .filter(each -> each.errorCode() == Errors.COORDINATOR_LOAD_IN_PROGRESS.code())
@@ -162,10 +162,10 @@ final class OffsetApis {
                     groupError(request.groupId(), group.get(3), version, Errors.GROUP_AUTHORIZATION_FAILED)));
                 continue;
             }
-            CompletableFuture<OffsetFetchResponseGroup> told = group.get(3).isNull()
+            CompletableFuture<OffsetFetchResponseGroup> fetched = group.get(3).isNull()
                 ? fetchAll(context, request.setTopics(null), stable, version)
                 : fetchSome(context, request, group.get(3), stable, version);
-            answers.add(told.handle((answer, thrown) -> thrown == null ? answer
+            answers.add(fetched.handle((answer, thrown) -> thrown == null ? answer
                 : groupError(request.groupId(), group.get(3), version, Errors.forException(cause(thrown)))));
         }
         return CompletableFuture.allOf(answers.toArray(new CompletableFuture<?>[0])).thenApply(done ->
@@ -190,18 +190,18 @@ final class OffsetApis {
             OffsetFetchRequestGroup request, boolean stable, short version) {
         Set<String> closed = rights.denied(context.correlationId());
         Map<String, Uuid> ids = metadata.ids(); // a broker reads the metadata when it answers (O-FETCH-13)
-        return all(context, request, stable).thenApply(told -> {
-            if (told.errorCode() != Errors.NONE.code()) {
-                return told;
+        return all(context, request, stable).thenApply(fetched -> {
+            if (fetched.errorCode() != Errors.NONE.code()) {
+                return fetched;
             }
             List<OffsetFetchResponseTopics> seen = new ArrayList<>();
-            for (OffsetFetchResponseTopics topic : told.topics()) {
+            for (OffsetFetchResponseTopics topic : fetched.topics()) {
                 Uuid id = ids.get(topic.name());
                 if (!closed.contains(topic.name()) && (version < 10 || id != null)) {
                     seen.add(version < 10 ? topic : TopicIds.set(topic, id));
                 }
             }
-            return told.setTopics(seen);
+            return fetched.setTopics(seen);
         });
     }
 
@@ -234,13 +234,13 @@ final class OffsetApis {
                 refused.topics().add(row);
             }
         }
-        return service.fetchOffsets(context, request.setTopics(allowed), stable).thenApply(told -> {
-            if (told.errorCode() == Errors.NONE.code() && !refused.topics().isEmpty()) {
-                List<OffsetFetchResponseTopics> all = new ArrayList<>(told.topics());
+        return service.fetchOffsets(context, request.setTopics(allowed), stable).thenApply(fetched -> {
+            if (fetched.errorCode() == Errors.NONE.code() && !refused.topics().isEmpty()) {
+                List<OffsetFetchResponseTopics> all = new ArrayList<>(fetched.topics());
                 all.addAll(refused.topics());
-                told.setTopics(all);
+                fetched.setTopics(all);
             }
-            return told;
+            return fetched;
         });
     }
 
@@ -302,7 +302,7 @@ final class OffsetApis {
             }
         }
         return service.deleteOffsets(context, request, BufferSupplier.NO_CACHING)
-            .thenApply(told -> answer.merge(told).build().data());
+            .thenApply(response -> answer.merge(response).build().data());
     }
 
     /**
@@ -337,9 +337,9 @@ final class OffsetApis {
         Set<String> closed = rights.denied(context.correlationId());
         List<Known> found = new ArrayList<>();
         for (JsonNode topic : topics) {
-            Uuid told = Uuid.fromString(topic.get(1).textValue());
-            String name = byId ? metadata.nameOf(told) : topic.get(0).textValue();
-            Uuid id = byId ? told : metadata.idOf(name);
+            Uuid topicId = Uuid.fromString(topic.get(1).textValue());
+            String name = byId ? metadata.nameOf(topicId) : topic.get(0).textValue();
+            Uuid id = byId ? topicId : metadata.idOf(name);
             Errors error = all != null ? all : name == null ? Errors.UNKNOWN_TOPIC_ID
                 : closed.contains(name) ? Errors.TOPIC_AUTHORIZATION_FAILED
                 : id == null ? Errors.UNKNOWN_TOPIC_OR_PARTITION : null;
@@ -347,7 +347,7 @@ final class OffsetApis {
             for (JsonNode row : topic.get(2)) {
                 int partition = row.get(0).intValue();
                 if (error != null) {
-                    refuse.row(name == null || byId ? "" : name, byId ? told : Uuid.ZERO_UUID, partition, error);
+                    refuse.row(name == null || byId ? "" : name, byId ? topicId : Uuid.ZERO_UUID, partition, error);
                 } else if (!metadata.has(name, partition)) {
                     refuse.row(name, id, partition, Errors.UNKNOWN_TOPIC_OR_PARTITION);
                 } else {
@@ -381,8 +381,8 @@ final class OffsetApis {
         }
     }
 
-    private static Object merge(Object builder, ApiMessage told) {
-        return Reflect.call(Reflect.methodWith(builder.getClass(), "merge", 1), builder, told);
+    private static Object merge(Object builder, ApiMessage response) {
+        return Reflect.call(Reflect.methodWith(builder.getClass(), "merge", 1), builder, response);
     }
 
     private static Object build(Object builder) {

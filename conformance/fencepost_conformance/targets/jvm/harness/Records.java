@@ -83,7 +83,7 @@ final class Records implements Serializer<CoordinatorRecord> {
         if (values.get(at) == null) {
             out.none();
         } else {
-            out.bytes(told(keys.get(at), values.get(at)));
+            out.bytes(withHosts(keys.get(at), values.get(at)));
         }
         if (batch != null && batch.producer() >= 0) {
             out.number(batch.producer()).number(batch.epoch());
@@ -121,7 +121,7 @@ final class Records implements Serializer<CoordinatorRecord> {
     }
 
     /** Returns the value with the hosts of the trace in place of invented addresses. */
-    private byte[] told(byte[] key, byte[] value) {
+    private byte[] withHosts(byte[] key, byte[] value) {
         if (!hosts.madeUp()) {
             return value;
         }

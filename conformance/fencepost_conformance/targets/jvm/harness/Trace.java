@@ -74,14 +74,14 @@ final class Trace {
      * Runs a continued trace: ["=", trace] begins one, ["+", events] adds to the one that was begun last. Answers how
      * many random ids were drawn so far, then an observation for each event.
      */
-    static void goOn(JsonNode told, Json out) {
+    static void continueTrace(JsonNode command, Json out) {
         Json seen = new Json();
-        if (told.get(0).textValue().equals("=")) {
+        if (command.get(0).textValue().equals("=")) {
             CountingRandom.reset();
-            current = new Trace(told.get(1));
-            current.steps(told.get(1).get(4), seen.open());
+            current = new Trace(command.get(1));
+            current.steps(command.get(1).get(4), seen.open());
         } else {
-            current.steps(told.get(1), seen.open());
+            current.steps(command.get(1), seen.open());
         }
         out.open().number(CountingRandom.drawn()).raw(seen.close().take()).close();
     }

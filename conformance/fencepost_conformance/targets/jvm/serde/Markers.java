@@ -53,8 +53,8 @@ final class Markers {
             Method deserialize = marker.getDeclaredMethod("deserializeValue", kind, ByteBuffer.class);
             deserialize.setAccessible(true);
             try {
-                Object told = Serde.invoke(deserialize, null, of, value);
-                answer.put("epoch", (int) Serde.invoke(marker.getMethod("coordinatorEpoch"), told));
+                Object decoded = Serde.invoke(deserialize, null, of, value);
+                answer.put("epoch", (int) Serde.invoke(marker.getMethod("coordinatorEpoch"), decoded));
             } catch (RuntimeException torn) {
                 answer.putNull("epoch");
             }

@@ -92,22 +92,22 @@ public final class Serde {
         short type = key != null && key.remaining() > 1 ? key.getShort(0) : -1;
         CoordinatorRecord record = serde.deserialize(key, value);
         ApiMessage keyMessage = message(record.key());
-        ApiMessageAndVersion told = record.value();
+        ApiMessageAndVersion versioned = record.value();
         answer.put("type", type);
         answer.set("key", toJson(keyMessage, keyVersion(keyMessage, type)));
-        if (told == null) {
+        if (versioned == null) {
             answer.put("version", -1).set("value", NullNode.instance);
         } else {
-            answer.put("version", told.version()).set("value", toJson(told.message(), told.version()));
+            answer.put("version", versioned.version()).set("value", toJson(versioned.message(), versioned.version()));
         }
     }
 
     private CoordinatorRecord record(short type, JsonNode key, short version, JsonNode value) {
         ApiMessage keyMessage = fresh("apiMessageKeyFor", type);
         keyMessage = fromJson(keyMessage, key, keyVersion(keyMessage, type));
-        ApiMessageAndVersion told = value.isNull() ? null
+        ApiMessageAndVersion versioned = value.isNull() ? null
             : new ApiMessageAndVersion(fromJson(fresh("apiMessageValueFor", type), value, version), version);
-        return record(keyMessage, keyVersion(keyMessage, type), told);
+        return record(keyMessage, keyVersion(keyMessage, type), versioned);
     }
 
     /** Makes a record; up to 4.0 its key has a version, which is its type. */
@@ -203,8 +203,8 @@ public final class Serde {
         return (JsonNode) invoke(converter(message, "write", message.getClass(), short.class), null, message, version);
     }
 
-    private static ApiMessage fromJson(ApiMessage kind, JsonNode told, short version) {
-        return (ApiMessage) invoke(converter(kind, "read", JsonNode.class, short.class), null, told, version);
+    private static ApiMessage fromJson(ApiMessage kind, JsonNode json, short version) {
+        return (ApiMessage) invoke(converter(kind, "read", JsonNode.class, short.class), null, json, version);
     }
 
     private static Method converter(ApiMessage message, String method, Class<?>... parameters) {

@@ -63,8 +63,8 @@ def write(record: Record, version: int) -> Question:
 
 def commit(key: OffsetCommitKey, value: OffsetCommitValue) -> Question:
     """Ask for the bytes of a commit, in the version that Kafka chooses for it."""
-    told = [value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, value.expire_timestamp]
-    return ["commit", key.group, key.topic, key.partition, *told, id_to_text(value.topic_id)]
+    fields = [value.offset, value.leader_epoch, value.metadata, value.commit_timestamp, value.expire_timestamp]
+    return ["commit", key.group, key.topic, key.partition, *fields, id_to_text(value.topic_id)]
 
 
 def write_marker(committed: bool, coordinator_epoch: int) -> Question:

@@ -26,7 +26,7 @@ from fencepost.sharding import partition_for
 
 from . import client, draw
 from .client import Answer, KafkaSerde
-from .json_form import Told, as_json, filled
+from .json_form import JsonObject, as_json, filled
 
 #: Rules about the encoding of a type's records, first the rule about its values.
 TYPE_RULES: Final[Mapping[int, tuple[str, ...]]] = {
@@ -57,8 +57,8 @@ class Meaning(NamedTuple):
     """The meaning of bytes. ``number``: the type; 0 means the same as 1."""
 
     number: int
-    key: Told
-    value: Told | None
+    key: JsonObject
+    value: JsonObject | None
 
 
 class Difference(NamedTuple):
@@ -83,14 +83,14 @@ def of_kafka(answer: Answer) -> Meaning | Refusal:
 def of_codec(codec: Codec, key: bytes | None, value: bytes | None) -> Meaning | Refusal | Opaque:
     """Return the codec's result."""
     try:
-        told = codec.decode(key, value)
+        decoded = codec.decode(key, value)
     except UnknownType:
         return Refusal.TYPE
     except UnknownVersion:
         return Refusal.VERSION
     except TornRecord:
         return Refusal.TORN
-    return told if isinstance(told, Opaque) else Meaning(*as_json(told))
+    return decoded if isinstance(decoded, Opaque) else Meaning(*as_json(decoded))
 
 
 def reading(

@@ -29,15 +29,15 @@ def record(draw: Random) -> Record:
     return Record(made.key, None) if draw.random() < 0.1 else made
 
 
-def version(draw: Random, told: Record) -> int:
+def version(draw: Random, drawn: Record) -> int:
     """Draw a version that a value of this type can have."""
-    return draw.randint(0, BY_KEY[type(told.key)].highest)
+    return draw.randint(0, BY_KEY[type(drawn.key)].highest)
 
 
 def damaged(draw: Random, codec: Codec) -> tuple[bytes | None, bytes | None]:
     """Draw the bytes of a record, of any version of its value; in most cases damaged."""
-    told = record(draw)
-    key, value = codec.encode(told, None if draw.random() < 0.5 else version(draw, told))
+    drawn = record(draw)
+    key, value = codec.encode(drawn, None if draw.random() < 0.5 else version(draw, drawn))
     kind = draw.random()
     if kind < 0.15:
         return (_typed(draw, key), value) if draw.random() < 0.97 else (None, value)

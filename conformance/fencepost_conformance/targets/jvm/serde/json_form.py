@@ -14,21 +14,21 @@ from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, Gr
 
 from ..text_form import id_to_text
 
-Told = dict[str, Any]
+JsonObject = dict[str, Any]
 
 
-def as_json(record: Record) -> tuple[int, Told, Told | None]:
+def as_json(record: Record) -> tuple[int, JsonObject, JsonObject | None]:
     """Return the type of a record, its key, and its value with the fields of all versions."""
     key, value = record.key, record.value
     return BY_KEY[type(key)].number, _key(key), None if value is None else _VALUES[type(value)](value)
 
 
-def filled(number: int, told: Told | None) -> Told | None:
+def filled(number: int, value: JsonObject | None) -> JsonObject | None:
     """Return a value in Kafka's form with its omitted fields: those that the version or the release lacks, and tagged
     ones with their default. The racks of PartitionMetadata are dropped (F-REC-04)."""
-    if told is None:
+    if value is None:
         return None
-    whole = {**_MISSING.get(number, {}), **told}
+    whole = {**_MISSING.get(number, {}), **value}
     for name, missing in _MISSING_IN_ROWS.get(number, {}).items():
         whole[name] = [{**missing, **row} for row in whole[name]]
     if number == 4:
@@ -39,10 +39,10 @@ def filled(number: int, told: Told | None) -> Told | None:
     return whole
 
 
-_EPOCHS: Final[Told] = {"assignmentEpochs": []}
-_OFFSET: Final[Told] = {"leaderEpoch": -1, "expireTimestamp": -1, "topicId": id_to_text(ZERO_ID)}
+_EPOCHS: Final[JsonObject] = {"assignmentEpochs": []}
+_OFFSET: Final[JsonObject] = {"leaderEpoch": -1, "expireTimestamp": -1, "topicId": id_to_text(ZERO_ID)}
 #: The value of an omitted field, by type.
-_MISSING: Final[Mapping[int, Told]] = {
+_MISSING: Final[Mapping[int, JsonObject]] = {
     0: _OFFSET,
     1: _OFFSET,
     2: {"currentStateTimestamp": -1},
@@ -50,13 +50,13 @@ _MISSING: Final[Mapping[int, Told]] = {
     5: {"classicMemberMetadata": {"sessionTimeoutMs": 0, "supportedProtocols": []}},  # F-REC-05
     6: {"assignmentTimestamp": 0},
 }
-_MISSING_IN_ROWS: Final[Mapping[int, Mapping[str, Told]]] = {
+_MISSING_IN_ROWS: Final[Mapping[int, Mapping[str, JsonObject]]] = {
     2: {"members": {"rebalanceTimeout": -1, "groupInstanceId": None}},
     8: {"assignedPartitions": _EPOCHS, "partitionsPendingRevocation": _EPOCHS},
 }
 
 
-def _key(key: Any) -> Told:
+def _key(key: Any) -> JsonObject:
     if isinstance(key, OffsetCommitKey):
         return {"group": key.group, "topic": key.topic, "partition": key.partition}
     if isinstance(key, GroupMetadataKey):
@@ -71,7 +71,7 @@ def _bytes(data: bytes) -> str:
     return b64encode(data).decode()
 
 
-def _offset(value: OffsetCommitValue) -> Told:
+def _offset(value: OffsetCommitValue) -> JsonObject:
     return {
         "offset": value.offset,
         "leaderEpoch": value.leader_epoch,
@@ -82,7 +82,7 @@ def _offset(value: OffsetCommitValue) -> Told:
     }
 
 
-def _group(value: GroupMetadataValue) -> Told:
+def _group(value: GroupMetadataValue) -> JsonObject:
     return {
         "protocolType": value.protocol_type,
         "generation": value.generation,
@@ -93,7 +93,7 @@ def _group(value: GroupMetadataValue) -> Told:
     }
 
 
-def _group_member(member: GroupMetadataMember) -> Told:
+def _group_member(member: GroupMetadataMember) -> JsonObject:
     return {
         "memberId": member.member_id,
         "groupInstanceId": member.group_instance_id,
@@ -106,7 +106,7 @@ def _group_member(member: GroupMetadataMember) -> Told:
     }
 
 
-def _member(value: r.ConsumerGroupMemberMetadataValue) -> Told:
+def _member(value: r.ConsumerGroupMemberMetadataValue) -> JsonObject:
     classic = value.classic_member_metadata
     return {
         "instanceId": value.instance_id,
@@ -127,7 +127,7 @@ def _member(value: r.ConsumerGroupMemberMetadataValue) -> Told:
     }
 
 
-def _topics(value: r.ConsumerGroupPartitionMetadataValue) -> Told:
+def _topics(value: r.ConsumerGroupPartitionMetadataValue) -> JsonObject:
     return {
         "topics": [
             {
@@ -141,7 +141,7 @@ def _topics(value: r.ConsumerGroupPartitionMetadataValue) -> Told:
     }
 
 
-def _assigned(rows: tuple[r.AssignedPartitions, ...]) -> list[Told]:
+def _assigned(rows: tuple[r.AssignedPartitions, ...]) -> list[JsonObject]:
     return [
         {
             "topicId": id_to_text(row.topic_id),
@@ -152,14 +152,14 @@ def _assigned(rows: tuple[r.AssignedPartitions, ...]) -> list[Told]:
     ]
 
 
-def _target(value: r.ConsumerGroupTargetAssignmentMemberValue) -> Told:
+def _target(value: r.ConsumerGroupTargetAssignmentMemberValue) -> JsonObject:
     rows = value.topic_partitions
     return {
         "topicPartitions": [{"topicId": id_to_text(row.topic_id), "partitions": list(row.partitions)} for row in rows]
     }
 
 
-_VALUES: Final[Mapping[type, Callable[[Any], Told]]] = {
+_VALUES: Final[Mapping[type, Callable[[Any], JsonObject]]] = {
     OffsetCommitValue: _offset,
     GroupMetadataValue: _group,
     r.ConsumerGroupMetadataValue: lambda value: {"epoch": value.epoch, "metadataHash": value.metadata_hash},

@@ -19,7 +19,7 @@ from fencepost.protocol.records import Record
 from . import client, draw
 from .client import KafkaSerde
 from .compare import Meaning, Refusal, marker_of_codec, marker_of_kafka, of_codec, of_kafka, rules_of
-from .json_form import Told
+from .json_form import JsonObject
 
 FILE: Final = Path(__file__).with_name("kafka-records.json")
 #: the newest release of each layout, by the name of its profile
@@ -66,28 +66,28 @@ class Kept(NamedTuple):
 @cache
 def kept() -> Mapping[str, Kept]:
     """Return the contents of the file, by release."""
-    told = json.loads(FILE.read_text(encoding="utf-8"))
+    document = json.loads(FILE.read_text(encoding="utf-8"))
     return {
         release: Kept(
             tuple(Row(_bytes(row[0]), _bytes(row[1]), _meaning(row[2]), row[3]) for row in rows["records"]),
             tuple(MarkerRow(bytes.fromhex(row[0]), _bytes(row[1]), _end(row[2])) for row in rows["markers"]),
         )
-        for release, rows in told.items()
+        for release, rows in document.items()
     }
 
 
-def _bytes(told: str | None) -> bytes | None:
-    return None if told is None else bytes.fromhex(told)
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else bytes.fromhex(text)
 
 
-def _meaning(told: str | tuple[int, Told, Told | None]) -> Meaning | Refusal:
-    return Refusal(told) if isinstance(told, str) else Meaning(*told)
+def _meaning(value: str | tuple[int, JsonObject, JsonObject | None]) -> Meaning | Refusal:
+    return Refusal(value) if isinstance(value, str) else Meaning(*value)
 
 
-def _end(told: str | tuple[bool, int | None] | None) -> tuple[bool, int | None] | Refusal | None:
-    if told is None or isinstance(told, str):
-        return None if told is None else Refusal(told)
-    committed, epoch = told
+def _end(value: str | tuple[bool, int | None] | None) -> tuple[bool, int | None] | Refusal | None:
+    if value is None or isinstance(value, str):
+        return None if value is None else Refusal(value)
+    committed, epoch = value
     return committed, epoch
 
 
@@ -132,10 +132,10 @@ def _markers(kafka: KafkaSerde, rng: Random) -> Iterator[MarkerRow]:
     ]
     rows += [draw.marker(rng) for _ in range(MARKERS)]
     for row, answer in zip(rows, kafka.ask([client.read_marker(*row) for row in rows]), strict=True):
-        yield MarkerRow(*row, _told(marker_of_kafka(answer)))
+        yield MarkerRow(*row, _result_of(marker_of_kafka(answer)))
 
 
-def _told(read: Record | Refusal | None) -> tuple[bool, int | None] | Refusal | None:
+def _result_of(read: Record | Refusal | None) -> tuple[bool, int | None] | Refusal | None:
     """Return the result of the transaction, and the epoch of its coordinator."""
     if not isinstance(read, Record):
         return read
@@ -146,8 +146,8 @@ def _told(read: Record | Refusal | None) -> tuple[bool, int | None] | Refusal | 
 def write(releases: Mapping[str, Kept]) -> None:
     """Write the file."""
     parts = []
-    for release, told in releases.items():
-        lists = {"records": list(map(_of_record, told.records)), "markers": list(map(_of_marker, told.markers))}
+    for release, samples in releases.items():
+        lists = {"records": list(map(_of_record, samples.records)), "markers": list(map(_of_marker, samples.markers))}
         shown = [f"{json.dumps(name)}:[\n" + ",\n".join(map(json.dumps, rows)) + "\n]" for name, rows in lists.items()]
         parts.append(f"{json.dumps(release)}:{{" + ",\n".join(shown) + "}")
     FILE.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
@@ -208,7 +208,7 @@ def _wrong_record(
 def _wrong_marker(
     codec: Codec, key: bytes, value: bytes | None, means: tuple[bool, int | None] | Refusal | None
 ) -> str | None:
-    ours = _told(marker_of_codec(codec, key, value))
+    ours = _result_of(marker_of_codec(codec, key, value))
     if ours != means:
         return f"Kafka reads {means}, but the codec reads {ours}"
     if isinstance(means, tuple) and means[1] is not None and key[:2] == b"\0\0":

@@ -53,8 +53,8 @@ async fn main() -> Done<()> {
     read(&kafka, topic, protocol(), &["d"]).await?;
     let group = format!("krafka-{topic}");
     let admin = kafka.admin();
-    let told = admin.describe_consumer_groups([&group], DescribeConsumerGroupsOptions::default()).await?;
-    let described = told.into_values().next().ok_or("nothing is described")??;
+    let answer = admin.describe_consumer_groups([&group], DescribeConsumerGroupsOptions::default()).await?;
+    let described = answer.into_values().next().ok_or("nothing is described")??;
     if described.state != "Empty" {
         return Err(format!("the group is {}", described.state).into());
     }

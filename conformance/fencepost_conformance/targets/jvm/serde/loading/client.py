@@ -53,7 +53,7 @@ class KafkaLoader:
         """Return what is loaded from each log."""
         lines = [json.dumps([[control, _hex(key), _hex(value)] for control, key, value in log]) for log in logs]
         answers = self._child.exchange("".join(line + "\n" for line in lines).encode(), len(lines))
-        return [Taken(tuple(told["taken"]), told["failed"] is None) for told in map(json.loads, answers)]
+        return [Taken(tuple(answer["taken"]), answer["failed"] is None) for answer in map(json.loads, answers)]
 
 
 def damaged_logs(codec: Codec, seed: str, count: int) -> list[list[Entry]]:

@@ -6,5 +6,5 @@ import json
 from typing import Any
 
 
-def tell(event: str, **fields: Any) -> None:
+def emit(event: str, **fields: Any) -> None:
     print(json.dumps({"event": event, **fields}), flush=True)

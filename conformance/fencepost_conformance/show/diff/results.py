@@ -13,7 +13,7 @@ from ...judge.compare.key import kind_of_event
 from ...judge.diff.groups import Group, Groups
 from ...judge.diff.job import Side
 from ...judge.diff.shortest import Shortest
-from ...judge.known import Accepted, never_met
+from ...judge.known import Accepted, unmatched
 from ...targets.registry import build_found
 from ..listing import Listing
 
@@ -32,7 +32,7 @@ def details(
         "a": _side(sides[0]),
         "b": _side(sides[1]),
         "groups": [as_json(group, small.get(group.key), accepted) for group in found.ordered()],
-        "never_met": [entry.key for entry in _never_met(found, accepted)],
+        "never_met": [entry.key for entry in _unmatched(found, accepted)],
     }
 
 
@@ -43,7 +43,7 @@ def _side(side: Side) -> dict[str, Any]:
 def as_json(group: Group, shown: Shortest | None, accepted: Mapping[str, Accepted]) -> dict[str, Any]:
     """One group."""
     entry = accepted.get(group.key)
-    told: dict[str, Any] = {
+    row: dict[str, Any] = {
         "key": group.key,
         "traces": group.traces,
         "times": group.times,
@@ -53,14 +53,14 @@ def as_json(group: Group, shown: Shortest | None, accepted: Mapping[str, Accepte
     }
     if group.first is not None:
         protocol, seed, found = group.first
-        told |= {
+        row |= {
             "first": {"protocol": protocol.value, "seed": seed, "step": found.event},
             "a": found.left,
             "b": found.right,
             "always": group.always is not None,
         }
     if shown is not None:
-        told["shortest"] = {
+        row["shortest"] = {
             "protocol": shown.job.protocol.value,
             "seed": shown.seed,
             "events": [kind_of_event(event) for event, _ in shown.mine],
@@ -70,12 +70,12 @@ def as_json(group: Group, shown: Shortest | None, accepted: Mapping[str, Accepte
             "switches": dict(shown.explanation.switches),
             "free": list(shown.explanation.free),
             "not_in_profile": {
-                name: told_of.refused
-                for name, told_of in (("a", shown.explanation.one), ("b", shown.explanation.other))
-                if told_of.refused is not None
+                name: followed.refused
+                for name, followed in (("a", shown.explanation.one), ("b", shown.explanation.other))
+                if followed.refused is not None
             },
         }
-    return told | {"others": [name for name, _ in group.others.most_common(_OTHERS)]}
+    return row | {"others": [name for name, _ in group.others.most_common(_OTHERS)]}
 
 
 def tables(
@@ -88,7 +88,7 @@ def tables(
         parts.append(_listing(sides, found, groups, small, accepted))
     if len(groups) > _SHOWN:
         parts.append(f"and {len(groups) - _SHOWN} groups more (--json and -o have all)")
-    return Parts(*parts, *(never_met(entry) for entry in _never_met(found, accepted)))
+    return Parts(*parts, *(unmatched(entry) for entry in _unmatched(found, accepted)))
 
 
 def _listing(
@@ -130,5 +130,5 @@ def _short(value: str) -> str:
     return value if len(value) <= _VALUE else f"{value[: _VALUE - 1]}…"
 
 
-def _never_met(found: Groups, accepted: Mapping[str, Accepted]) -> list[Accepted]:
+def _unmatched(found: Groups, accepted: Mapping[str, Accepted]) -> list[Accepted]:
     return [entry for key, entry in accepted.items() if key not in found.groups]

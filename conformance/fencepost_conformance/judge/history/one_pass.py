@@ -41,11 +41,11 @@ _REASONS: Final = 100
 DEAD: Final = "Dead"
 
 
-class Telling:
+class PartitionPass:
     """The groups of one partition, while its records are read.
 
     Args:
-        only: the groups to tell; None for all.
+        only: the groups to read; None for all.
         keep_events: keep the last events of each group.
         admits: whether there is room for a further group; ``left_out`` counts the records of groups without room.
         listener: gets each event, and the number of committed offsets.
@@ -227,7 +227,7 @@ class Telling:
             if row.key is not None:
                 self._places.pop(row.key, None)
             if life.commits.delete(place):
-                life.tell(Event(row.at_ms, row.offset, Kind.OFFSETS_DELETED, moves=(Move(place, None, None),)))
+                life.add_event(Event(row.at_ms, row.offset, Kind.OFFSETS_DELETED, moves=(Move(place, None, None),)))
             return
         if row.producer is not None:
             self._name(value.topic_id, key.topic)
@@ -252,7 +252,7 @@ class Telling:
         if self._listener is not None:
             self._listener.commits(life, 1)
         if event is not None:
-            life.tell(event)
+            life.add_event(event)
 
     def _committed(self, life: Life, place: Place, value: OffsetCommitValue, row: LogRow) -> None:
         self._name(value.topic_id, place.topic)
@@ -260,7 +260,7 @@ class Telling:
         if self._listener is not None:
             self._listener.commits(life, 1)
         if event is not None:
-            life.tell(event)
+            life.add_event(event)
 
     def _name(self, topic_id: bytes, topic: str) -> None:
         if topic_id != ZERO_ID and self._ids.get(topic_id) != topic:
@@ -274,7 +274,7 @@ class Telling:
         for group in sorted(self._open.pop(producer, ())):
             life, before = self._lives[group], self._lives[group].commits.total
             for event in life.commits.end(producer, row.offset, row.at_ms, committed=key.committed):
-                life.tell(event)
+                life.add_event(event)
             if self._listener is not None and life.commits.total > before:
                 self._listener.commits(life, life.commits.total - before)
 
@@ -335,18 +335,18 @@ class Telling:
         return History(tuple(sorted(groups, key=badness)), (self._facts,), self._names)
 
 
-def tell(rows: Iterable[LogRow], only: str | None = None, *, keep_events: bool = False) -> History:
+def history_of(rows: Iterable[LogRow], only: str | None = None, *, keep_events: bool = False) -> History:
     """Return the history of the groups in these records, which are in the order of each partition's log.
 
     Memory depends on the number of groups, members and partitions, not on the number of records. ``only``: one group.
     ``keep_events``: keep the last events of all groups, not only those of ``only``."""
     names, keeps = None if only is None else {only}, keep_events or only is not None
-    partitions: dict[int, Telling] = {}
+    partitions: dict[int, PartitionPass] = {}
     for row in rows:
-        telling = partitions.get(row.partition)
-        if telling is None:
-            telling = partitions[row.partition] = Telling(row.partition, names, keep_events=keeps)
-        telling.take(row)
+        partition_pass = partitions.get(row.partition)
+        if partition_pass is None:
+            partition_pass = partitions[row.partition] = PartitionPass(row.partition, names, keep_events=keeps)
+        partition_pass.take(row)
     return merged(each.done() for each in partitions.values())
 
 
@@ -367,7 +367,7 @@ def badness(group: GroupHistory) -> tuple[int, int, int, int, str, int]:
 
 def _delete(life: Life, row: LogRow) -> None:
     consumer.settle(life, row.at_ms, row.offset)
-    life.tell(Event(row.at_ms, row.offset, Kind.DELETED, life.epoch))
+    life.add_event(Event(row.at_ms, row.offset, Kind.DELETED, life.epoch))
     consumer.clear(life, row.at_ms)
     life.protocol, life.state = OFFSETS_ONLY, DEAD
 
