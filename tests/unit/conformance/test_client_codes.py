@@ -57,8 +57,8 @@ def test_every_code_of_the_sweep_has_a_case() -> None:
             if key in ELSEWHERE:
                 assert ELSEWHERE[key] in CLIENT_CASES
                 continue
-            told = [text for text in texts if f" {request.api} " in text and f"answered {code.name}." in text]
-            assert any(f"{request.protocol} group" in text for text in told), key
+            texts_of = [text for text in texts if f" {request.api} " in text and f"answered {code.name}." in text]
+            assert any(f"{request.protocol} group" in text for text in texts_of), key
             if key not in COVERED:
-                assert any("wait in silence" in text for text in told), key
+                assert any("wait in silence" in text for text in texts_of), key
     assert {code for _, code in SINCE} <= {code for request in ANSWERS for code in request.codes}

@@ -55,8 +55,8 @@ def markdown(rows: Sequence[Row]) -> str:
         if ran:
             parts += ["", f"| {kind} | version | date | {' | '.join(families)} |", "|---" * (3 + len(families)) + "|"]
         for row in ran:
-            told = cells(row)
-            parts.append(f"| {' | '.join([*row.head, *(told.get(name, '') for name in families)])} |")
+            squares = cells(row)
+            parts.append(f"| {' | '.join([*row.head, *(squares.get(name, '') for name in families)])} |")
         absent = [
             f"- {row.subject.name} {row.subject.version}".rstrip() + f": {row.why}" for row in of_kind if not row.known
         ]

@@ -108,5 +108,5 @@ def _played(subject: Subject, folder: Path, entries: tuple[Entry, ...]) -> Row:
 
 def columns(rows: Sequence[Row]) -> list[str]:
     """The families of some rows, in the order of the cases; first those of the row that has most."""
-    told = [[*row.families()] if row.earlier is None else [*row.earlier.cells] for row in rows]
-    return list(dict.fromkeys(name for names in sorted(told, key=len, reverse=True) for name in names))
+    families = [[*row.families()] if row.earlier is None else [*row.earlier.cells] for row in rows]
+    return list(dict.fromkeys(name for names in sorted(families, key=len, reverse=True) for name in names))

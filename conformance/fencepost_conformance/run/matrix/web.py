@@ -46,10 +46,10 @@ def _table(kind: str, rows: Sequence[Row], families: Sequence[str]) -> Iterator[
     yield f"<thead><tr>{heads}</tr></thead><tbody>"
     for row in rows:
         name, *others = row.head
-        told = cells(row)
+        squares = cells(row)
         own = "".join(f"<td>{escape(each)}</td>" for each in others)
         yield f'<tr><th scope="row">{escape(name)}</th>{own}'
-        yield from (f"<td>{_html(told.get(family, ''))}</td>" for family in families)
+        yield from (f"<td>{_html(squares.get(family, ''))}</td>" for family in families)
         yield "</tr>"
     yield "</tbody>"
 
@@ -70,21 +70,21 @@ def _failure(row: Row, family: str, case: Mapping[str, Any]) -> Iterator[str]:
         link = f' <a href="{escape(found.ticket)}">{escape(found.ticket)}</a>' if found and found.ticket else ""
         yield f"<li>{escape(each['case'])}: {escape(row.verdict(each))}{escape(why)}{link}</li>"
     yield "</ul>"
-    told = "\n".join(line for each in case.get("exchanges", ()) for line in _lines(each))
-    yield f'<pre tabindex="0">{escape(told)}</pre>'
+    lines = "\n".join(line for each in case.get("exchanges", ()) for line in _lines(each))
+    yield f'<pre tabindex="0">{escape(lines)}</pre>'
 
 
-def _lines(told: Mapping[str, Any]) -> Iterable[str]:
+def _lines(exchange: Mapping[str, Any]) -> Iterable[str]:
     """Return a request and its answer, as ``cases.json`` has them, in two lines."""
     return exchange_lines(
         Exchange(
             0,
-            told["client"],
-            told["api"],
-            told["version"],
-            told["request"],
-            told["answer"],
-            told["at_s"],
-            told["took_s"],
+            exchange["client"],
+            exchange["api"],
+            exchange["version"],
+            exchange["request"],
+            exchange["answer"],
+            exchange["at_s"],
+            exchange["took_s"],
         )
     )

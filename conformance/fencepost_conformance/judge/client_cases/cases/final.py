@@ -130,14 +130,14 @@ def _case(number: int, request: _Request, code: E) -> None:
         refused = client.began_s + answer.at_ms / 1000
         await stage.write()
 
-        def goes_on() -> bool:
+        def continues() -> bool:
             return any(offset > RECORDS for offset in client.last_committed().values())
 
         def complains() -> bool:
             return client.process.complained_s > refused
 
         expected = f"a commit of new records, a line on standard error, or its end, after {code.name}"
-        await client.until(lambda: goes_on() or complains(), expected, may_end=True)
+        await client.until(lambda: continues() or complains(), expected, may_end=True)
         await client.rests(0.2 * stage.session_s, may_end=True)
         _ends_in_order(client)
 

@@ -31,8 +31,10 @@ async def an_assignment_in_two_parts(stage: Stage) -> None:
 
 
 def _acknowledged(client: ClientRun) -> bool:
-    told: list[Any] = [line.body.get("topic_partitions") or [] for line in client.sent("ConsumerGroupHeartbeat")]
-    return any(sum(len(row["partitions"]) for row in rows) == 1 for rows in told)
+    acknowledged: list[Any] = [
+        line.body.get("topic_partitions") or [] for line in client.sent("ConsumerGroupHeartbeat")
+    ]
+    return any(sum(len(row["partitions"]) for row in rows) == 1 for rows in acknowledged)
 
 
 @client_case("client.partial.2", "N-REC-01", "N-HB-06", "N-TR-04")
