@@ -120,14 +120,12 @@ def _log(seed: int) -> Sequence[LogRow]:
 def matrix(folder: Path) -> Path:
     """A wide table of a broker and a client, with failures that have verdicts, and a long exchange."""
     exchange = {"client": "client 1", "api": "JoinGroup", "version": 9, "answer": None, "at_s": 0.5, "took_s": 0.1}
-    exchanges = [exchange | {"request": {"group_id": "g" * 200}}] * 40
+    sent = [exchange | {"request": {"group_id": "g" * 200}}] * 40
     failed = {"ending": "failed", "text": "A text.", "why": "error_code is NONE", "rules": ["C-JOIN-43"]}
     rows = []
     for kind, names in (("broker", broker_cases(())), ("client", client_cases(()))):
         entry = Entry(cases=(names[0].name,), verdict="fault", why="It is wrong.", ticket="https://example.org/7")
-        cases = tuple(
-            {"case": each.name, "exchanges": exchanges, **failed} for each in names if each.name.endswith(".1")
-        )
+        cases = tuple({"case": each.name, "exchanges": sent, **failed} for each in names if each.name.endswith(".1"))
         subject = Subject(kind, kind, f"a {kind} of some vendor", "v0.0.0-20260918054303", ())
         rows.append(Row(subject, "2026-11-27", cases, entries=(entry,)))
     return _write(folder, matrix_page(rows, MADE))

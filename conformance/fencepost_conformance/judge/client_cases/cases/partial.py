@@ -31,10 +31,8 @@ async def an_assignment_in_two_parts(stage: Stage) -> None:
 
 
 def _acknowledged(client: ClientRun) -> bool:
-    acknowledged: list[Any] = [
-        line.body.get("topic_partitions") or [] for line in client.sent("ConsumerGroupHeartbeat")
-    ]
-    return any(sum(len(row["partitions"]) for row in rows) == 1 for rows in acknowledged)
+    reports: list[Any] = [line.body.get("topic_partitions") or [] for line in client.sent("ConsumerGroupHeartbeat")]
+    return any(sum(len(row["partitions"]) for row in rows) == 1 for rows in reports)
 
 
 @client_case("client.partial.2", "N-REC-01", "N-HB-06", "N-TR-04")
