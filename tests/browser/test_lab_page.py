@@ -170,9 +170,9 @@ def test_another_release_is_compared_message_by_message(lab: Browser) -> None:
     lab.script("at('against').value = 'kafka-4.4'")
     press(lab, "#releases")
     lab.wait("document.querySelector('#apart details table')")
-    told = drawn(lab, "at('apart').textContent")
+    apart = drawn(lab, "at('apart').textContent")
     for text in ("kafka-4.3 and kafka-4.4: 1 step differs", "They part at 38.235 s", "M-LEAVE-08", "Only kafka-4.3: "):
-        assert text in told
+        assert text in apart
     alone = drawn(lab, "[...document.querySelectorAll('#apart .alone')].map(each => each.textContent)")
     assert "TargetEpoch billing: assignment epoch 5" in alone
     press(lab, "#apart details button")

@@ -30,8 +30,8 @@ def test_each_part_has_a_line_of_progress(capsys: pytest.CaptureFixture[str]) ->
     parts = Parts("serve", 60)
     assert parts.run("one", 60, lambda: 1) == 1
     assert parts.run("two", 60, lambda: raising(CannotRun("Go is not installed\nmore"))) is None
-    told = capsys.readouterr().err.splitlines()
-    assert told == ["serve: one: 0.0 s", "serve: two: skipped: Go is not installed"]
+    progress = capsys.readouterr().err.splitlines()
+    assert progress == ["serve: one: 0.0 s", "serve: two: skipped: Go is not installed"]
 
 
 def test_a_late_part_is_interrupted_and_the_next_one_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,9 +45,9 @@ function drawBeside() {
   for (const reason of found.skipped) made.push(element('p', `skipped under ${found.there}: ${reason}`, {className: 'dim'}));
   const columns = element('div', undefined, {className: 'columns'});
   if (found.count) columns.append(...found.sides.map(side => {
-    const column = element('div', undefined, {className: 'strips'}), told = element('p', undefined, {className: 'counters'});
-    told.append(...counters(side.counters));
-    column.append(element('h3', side.release), strips(side), told);
+    const column = element('div', undefined, {className: 'strips'}), numbers = element('p', undefined, {className: 'counters'});
+    numbers.append(...counters(side.counters));
+    column.append(element('h3', side.release), strips(side), numbers);
     return column;
   }));
   made.push(columns, ...found.differences.map(differenceBox));
@@ -59,10 +59,10 @@ function drawBeside() {
 }
 
 function causeWords(cause) {
-  const told = element('p', `Only ${cause.release}: ${cause.says} (`, {className: 'difference', title: cause.switch});
-  cause.rules.forEach(([rule, text], place) => told.append(place ? ', ' : '', element('abbr', rule, {title: text})));
-  told.append(')');
-  return told;
+  const line = element('p', `Only ${cause.release}: ${cause.says} (`, {className: 'difference', title: cause.switch});
+  cause.rules.forEach(([rule, text], place) => line.append(place ? ', ' : '', element('abbr', rule, {title: text})));
+  line.append(')');
+  return line;
 }
 
 // A difference is drawn when it is opened.
