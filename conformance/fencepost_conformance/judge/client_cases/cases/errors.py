@@ -52,14 +52,15 @@ _TROUBLES: Final = (
              (*_COORDINATOR, ErrorCode.UNSTABLE_OFFSET_COMMIT, ErrorCode.STALE_MEMBER_EPOCH), ("N-CMT-04", "K-OFF-01")),
     _Trouble("consumer", "OffsetCommit", "offset_commit", 2, (*_COORDINATOR, ErrorCode.STALE_MEMBER_EPOCH),
              ("N-CMT-02", "N-CMT-06")),
-    _Trouble("classic", "FindCoordinator", "find_coordinator", 1, (_LOADS,), ("K-FIND-01",)),
+    # twice from here on, since some clients drop the connection of the first without reading its answer
+    _Trouble("classic", "FindCoordinator", "find_coordinator", 0, (_LOADS,), ("K-FIND-01",), times=2),
     _Trouble("classic", "JoinGroup", "join_group", 2, (ErrorCode.UNKNOWN_MEMBER_ID,), ("K-ERR-04", "K-ERR-14")),
     _Trouble("classic", "SyncGroup", "sync_group", 1, (ErrorCode.ILLEGAL_GENERATION,), ("K-ERR-05", "K-ERR-14")),
     _Trouble("classic", "OffsetCommit", "offset_commit", 2, (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,), ("K-OFF-10",)),
     _Trouble("classic", LEAVE, "leave_group", 1,
              (*_COORDINATOR, ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.INVALID_GROUP_ID,
               ErrorCode.GROUP_AUTHORIZATION_FAILED), ("K-LEAVE-04",)),
-    _Trouble("consumer", "FindCoordinator", "find_coordinator", 1, (_ABSENT, _LOADS), ("K-FIND-01",)),
+    _Trouble("consumer", "FindCoordinator", "find_coordinator", 0, (_ABSENT, _LOADS), ("K-FIND-01",), times=2),
     _Trouble("consumer", "OffsetCommit", "offset_commit", 2, (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,), ("N-CMT-06",)),
 )  # fmt: skip
 
@@ -78,9 +79,9 @@ def _register() -> None:
 
 def _case(number: int, trouble: _Trouble, code: ErrorCode) -> None:
     COVERED.add((trouble.protocol, trouble.api, code))
-    which = ("first four requests", "first", "second", "third", "fourth")[trouble.nth]
-    what = f"{which} {trouble.api}" if trouble.nth else f"{which} FindCoordinator"
-    text = f"The {what} of a member of a {trouble.protocol} group is answered {code.name}. " + (
+    which = ("", "first", "second", "third", "fourth")[trouble.nth]
+    what = f"The {which} {trouble.api}" if trouble.nth else f"Each of the first {trouble.times} requests {trouble.api}"
+    text = f"{what} of a member of a {trouble.protocol} group is answered {code.name}. " + (
         "The client closes nevertheless."
         if trouble.api == LEAVE
         else "The client tries again, and reads and commits the partitions that it is assigned."

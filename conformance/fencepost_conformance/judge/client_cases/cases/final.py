@@ -19,7 +19,8 @@ from .errors import COVERED
 
 
 class _Request(NamedTuple):
-    """The ``nth`` request of an API in a group of this protocol. ``kio``: the API's name in the server's faults."""
+    """The ``nth`` request of an API in a group of this protocol; 0: each of the first two, since some clients drop the
+    connection of the first without reading its answer. ``kio``: the API's name in the server's faults."""
 
     protocol: str
     api: str
@@ -39,7 +40,7 @@ _COMMIT: Final = (
 _UNWRITTEN: Final = E.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 #: every code that Kafka can answer to a request of a client, by group protocol and request
 ANSWERS: Final = (
-    _Request("classic", "FindCoordinator", "find_coordinator", 1,
+    _Request("classic", "FindCoordinator", "find_coordinator", 0,
              (*_COORDINATOR[:2], E.GROUP_AUTHORIZATION_FAILED, E.INVALID_REQUEST, E.UNKNOWN_SERVER_ERROR),
              ("K-FIND-01",)),
     _Request("classic", "JoinGroup", "join_group", 1,
@@ -57,7 +58,7 @@ ANSWERS: Final = (
              ("K-OFF-01",)),
     _Request("classic", "OffsetCommit", "offset_commit", 2, (*_COORDINATOR, *_GROUP, *_MEMBER, *_COMMIT),
              ("K-OFF-14", "K-OFF-15", "K-OFF-16")),
-    _Request("consumer", "FindCoordinator", "find_coordinator", 1,
+    _Request("consumer", "FindCoordinator", "find_coordinator", 0,
              (*_COORDINATOR[:2], E.GROUP_AUTHORIZATION_FAILED, E.INVALID_REQUEST, E.UNKNOWN_SERVER_ERROR),
              ("K-FIND-01",)),
     _Request("consumer", "ConsumerGroupHeartbeat", "consumer_group_heartbeat", 1,
@@ -113,16 +114,17 @@ def _register() -> None:
 
 
 def _case(number: int, request: _Request, code: E) -> None:
-    which = {1: "first", 2: "second", 4: "fourth"}[request.nth]
+    which = {0: "Each of the first two requests", 1: "The first", 2: "The second", 4: "The fourth"}[request.nth]
     static = "static " if code in _STATIC else ""
     text = (
-        f"The {which} {request.api} of a {static}member of a {request.protocol} group is answered {code.name}. "
+        f"{which} {request.api} of a {static}member of a {request.protocol} group is answered {code.name}. "
         "The client reads and commits new records, reports the error, or ends. It does not wait in silence."
     )
 
     @client_case(f"client.final.{number}", *request.rules, text=text, heartbeats=False, leaves=False)
     async def play(stage: Stage) -> None:
-        await stage.broker(Fault(do="error", api=request.kio, nth=request.nth, code=code.name))
+        nth, times = (request.nth, None) if request.nth else (None, 2)
+        await stage.broker(Fault(do="error", api=request.kio, nth=nth, times=times, code=code.name))
         options = ("--instance-id", "one") if static else ()
         client = await stage.start(*options, protocol=request.protocol)
         answer = await client.troubled(code)
