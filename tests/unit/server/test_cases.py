@@ -23,6 +23,7 @@ from fencepost_conformance.judge.cases.play import Ending, Played, play, play_al
 from fencepost_conformance.run.commands.conform_cases import result_of
 from fencepost_conformance.show.report.cases import junit, not_supported
 from fencepost_conformance.show.report.cases_page import cases_page
+from fencepost_server.faults import Fault, Plan
 from fencepost_server.look.made import Made
 
 from .served import play as in_loop
@@ -147,6 +148,22 @@ def test_each_case_fails_on_a_falsified_answer() -> None:
 @pytest.mark.all
 def test_each_slow_case_passes_and_fails_on_a_falsified_answer() -> None:
     _session(slow(), slow(), SHORT)
+
+
+@pytest.mark.parametrize(
+    ("name", "ending"), [("offsets.commit.1", Ending.PASSED), ("classic.heartbeat.6", Ending.FAILED)]
+)
+def test_a_broker_that_answers_no_heartbeat_is_judged_all_the_same(name: str, ending: Ending) -> None:
+    """NOT_COORDINATOR to each Heartbeat does not show that the group has another coordinator: OffsetFetch works."""
+
+    async def session() -> None:
+        wrong = Plan((Fault(do="error", api="heartbeat", code="NOT_COORDINATOR"),))
+        async with running(settings=SETTINGS, faults=wrong) as ready:
+            broker = BrokerUnderTest(Address(ready.listen.host, ready.listen.port), INTENDED)
+            played = await play(CASES[name], broker)
+            assert played.ending is ending, played.why
+
+    in_loop(session())
 
 
 def test_a_case_is_chosen_by_its_name_or_what_is_above_it() -> None:

@@ -24,6 +24,8 @@ from .answers import Answer, Exchange, Mismatch, Plain, plain
 ANSWER_S: Final = 60.0
 #: how long the first question to a coordinator waits for its answer
 _PROBE_S: Final = 10.0
+#: versions of OffsetFetch up to this one have one group and one error code
+_PROBED: Final = {"offset_fetch": 7}
 #: how often a coordinator that is not ready is tried again, and after how many seconds
 _TRIES, _AGAIN_S = 100, 0.2
 #: how much later other groups of the coordinator learn of a topic than the first
@@ -161,19 +163,28 @@ class Peer:
         self._address = await self._coordinator(self.group, _GROUPS)
 
         member = {"group_id": self.group, "member_id": "nobody"}
-        # the first that the broker announces and answers; a case judges wrong answers, not this
+        # one answer shows that the group is served; a case judges wrong answers, not this. The last is for a broker
+        # that announces neither of the others: the answer may be about the protocol, and not about the group
         probes: dict[str, dict[str, Any]] = {
             "heartbeat": {**member, "generation_id": 0},
+            "offset_fetch": {"group_id": self.group, "topics": ()},
             "consumer_group_heartbeat": {**member, "member_epoch": 1},
         }
 
         async def serves() -> bool:
+            answered = False
             for api, request in probes.items():
+                if answered and api == "consumer_group_heartbeat":
+                    break
                 async with await self.client() as client:
                     with suppress(NotSupported, Mismatch, TimeoutError, LookupError, TypeError):
                         async with asyncio.timeout(_PROBE_S):
-                            return (await client.ask(api, **request))["error_code"] not in NOT_YET
-            return True
+                            version = client.newest(api, most=_PROBED.get(api))
+                            code = (await client.ask(api, version, **request))["error_code"]
+                        if code not in NOT_YET:
+                            return True
+                        answered = True
+            return not answered
 
         if not await self.until(serves):
             raise NotReached(f"the coordinator was not ready within {_TRIES * _AGAIN_S:g} s")
