@@ -41,6 +41,7 @@ async def heartbeats_while_a_classic_member_processes(stage: Stage) -> None:
     await stage.broker()
     client = await stage.start("--processing-ms", str(round(1800 * stage.session_s)))
     await client.assigned(4)
+    await client.reads()  # some join a second time at once
     await client.stays(2.5 * stage.session_s)
 
 
@@ -51,6 +52,7 @@ async def heartbeats_while_a_consumer_member_processes(stage: Stage) -> None:
     await stage.broker()
     client = await stage.start("--processing-ms", str(round(1800 * stage.session_s)), protocol="consumer")
     await client.assigned(4)
+    await client.reads()  # some join a second time at once
     await client.stays(2.5 * stage.session_s)
 
 
