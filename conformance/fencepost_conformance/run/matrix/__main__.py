@@ -33,10 +33,10 @@ _ADDRESS: Final = re.compile(r"^(\S+:\d+)$", re.MULTILINE)
 
 def play(subject: Subject, folder: Path, names: Sequence[str] = ()) -> None:
     """Run ``fencepost conform`` for a row; the folder gets its results and its output. ``names``: play these cases
-    only, and keep the other results of the row."""
+    only, and keep the other results of the row, also if this run is interrupted."""
+    row, folder = folder, folder / "again" if names else folder
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / RESULTS
-    before = json.loads(file.read_text(encoding="utf-8"))["cases"] if names and file.exists() else []
     file.unlink(missing_ok=True)
     traces = ("--traces", "0") if subject.kind == "broker" else ()
     command = [sys.executable, "-m", "fencepost_conformance.cli", "conform"]
@@ -53,9 +53,11 @@ def play(subject: Subject, folder: Path, names: Sequence[str] = ()) -> None:
             errors.write(f"it did not end within {_LIMIT_S} s\n")
         except CannotRun as reason:
             errors.write(f"{reason}\n")
-    if before:
-        again = json.loads(file.read_text(encoding="utf-8"))["cases"] if file.exists() else []
-        file.write_text(json.dumps({"cases": merged(before, again)}, indent=1) + "\n", encoding="utf-8")
+    if names and file.exists():
+        whole = row / RESULTS
+        before = json.loads(whole.read_text(encoding="utf-8"))["cases"] if whole.exists() else []
+        again = json.loads(file.read_text(encoding="utf-8"))["cases"]
+        whole.write_text(json.dumps({"cases": merged(before, again)}, indent=1) + "\n", encoding="utf-8")
 
 
 def merged(before: Sequence[Case], again: Sequence[Case]) -> list[Case]:
