@@ -131,7 +131,7 @@ class GroupBroker(Calls):
         )
         engine = Engine(self._store, broker, self._choices, self._clock, self.fenced)
         engine.watchers = self._watchers
-        told = self._topics
+        published_topics = self._topics
         engine.tell(lambda: self._image(engine))
         try:
             await asyncio.gather(*[engine.lead(partition) for partition in range(count)])
@@ -139,7 +139,7 @@ class GroupBroker(Calls):
             await engine.drain()
             raise
         self._engine = engine
-        if self._topics is not told:  # ``set_topics`` was called meanwhile
+        if self._topics is not published_topics:  # ``set_topics`` was called meanwhile
             engine.tell(lambda: self._image(engine))
 
     async def drain(self) -> None:

@@ -244,7 +244,7 @@ class Engine:
         for watcher in self.watchers:
             watcher(event, served)
         for led in wrote:
-            if not led.sinking:  # the store may have finished the append already
+            if not led.append_failed:  # the store may have finished the append already
                 self._settle(led)
 
     def _take_up(self, led: Led, outcome: Outcome, at_ms: int) -> None:
@@ -333,7 +333,7 @@ class Engine:
     # the log
 
     def _append(self, led: Led, outcome: Outcome) -> None:
-        if led.sinking:  # the partition is about to be loaded again; no append may follow the failed one
+        if led.append_failed:  # the partition is about to be loaded again; no append may follow the failed one
             return
         state = self.state(led.partition)
         done = self._store.append(led.partition, outcome.written, leader_epoch=led.epoch)
@@ -382,7 +382,7 @@ class Engine:
         if isinstance(failure, AppendError) and self._newest(led, led.flights[0]):
             self._refused(led, failure)
             failure = None
-        led.sinking = failure is not None
+        led.append_failed = failure is not None
         if end is not None:
             self._own(led, Appended(self.tick(), offset=end))
             self._compact(led)

@@ -45,14 +45,14 @@ class Deadline:
 
 @dataclass(slots=True, eq=False)
 class Led:
-    """A partition that a broker leads at leader epoch ``epoch``. ``sinking``: an append has failed, and the partition
-    is about to be given up or loaded again. ``loading`` is the task that loads it again. ``alarms`` are the timers but
-    those of writes, which are in ``operations``; ``watch`` looks at these when the next one is due. ``landing``:
-    finished appends are about to be settled."""
+    """A partition that a broker leads at leader epoch ``epoch``. ``append_failed``: the partition is about to be given
+    up or loaded again. ``loading`` is the task that loads it again. ``alarms`` are the timers but those of writes,
+    which are in ``operations``; ``watch`` looks at these when the next one is due. ``landing``: finished appends are
+    about to be settled."""
 
     partition: int
     epoch: int
-    sinking: bool = False
+    append_failed: bool = False
     flights: deque[Flight] = field(default_factory=deque)
     alarms: dict[TimerKey, Alarm] = field(default_factory=dict)
     operations: dict[int, Deadline] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Led:
     def forget(self) -> list[asyncio.Future[None]]:
         """Cancel the tasks and drop the appends under way, which count for nothing from now on. Returns those appends.
         The timers stay: the core cancels them itself."""
-        self.sinking = False
+        self.append_failed = False
         for handle in self.tasks.values():
             handle.cancel()
         self.tasks.clear()

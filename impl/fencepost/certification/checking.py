@@ -62,9 +62,9 @@ def examine(layout: Layout, path: Path | None = None, key: Path | None = None) -
     signature = path.with_name(f"{path.name}.sig")
     unsigned = None if key is None else refusal(data, signature, key)
     if key is not None:
-        told = unsigned or f"signed by {key}"
+        signature_status = unsigned or f"signed by {key}"
     else:
-        told = "signed; --key KEY.pub verifies the signature" if signature.is_file() else "not signed"
+        signature_status = "signed; --key KEY.pub verifies the signature" if signature.is_file() else "not signed"
     return Finding(
         certificate=certificate,
         refused=(
@@ -73,7 +73,7 @@ def examine(layout: Layout, path: Path | None = None, key: Path | None = None) -
             *differences(certificate.digests, layout.digests()),
         ),
         missing=tuple(f"{each.name}: {each.why}" for each in certificate.missing),
-        signature=told,
+        signature=signature_status,
     )
 
 

@@ -172,8 +172,8 @@ def read_text(text: str | bytes) -> Certificate:
 
 def digest_of(parts: Iterable[tuple[str, str]]) -> str:
     """Return one digest of files, from their names and digests in any order."""
-    told = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(parts))
-    return hashlib.sha256(told.encode()).hexdigest()
+    checksums = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(parts))
+    return hashlib.sha256(checksums.encode()).hexdigest()
 
 
 def _seal(statement: Mapping[str, Any]) -> str:

@@ -85,7 +85,7 @@ class Loading:
                         if known is None:
                             committed[partition] = StoredOffset(value, place)
                         else:
-                            known.told = value
+                            known.raw_value = value
                             known.place = place
                         run.append(row)
                         place += 1
@@ -168,7 +168,7 @@ def written(
             group, topic = key.group, key.topic
             prefix = key_prefix(group, topic)
         try:
-            told = begin(key.partition)
+            suffix = begin(key.partition)
             topic_id = value.topic_id
             time = value.commit_timestamp
             if not topic_ids or topic_id == ZERO_ID:
@@ -179,7 +179,7 @@ def written(
                 data = None
         except error:
             data = None
-        found.append(one(record) if data is None else (prefix + told, data))
+        found.append(one(record) if data is None else (prefix + suffix, data))
     return found
 
 
@@ -187,8 +187,8 @@ def _committed(commit: PlainCommit) -> list[tuple[bytes, bytes | None]]:
     """Encode a commit whose values are encoded already. Raises ``Unwritable``."""
     found: list[tuple[bytes, bytes | None]] = []
     group, of, prefix, partition = commit.group, None, b"", _PARTITION.pack
-    for (topic, index), told in commit.rows:
+    for (topic, index), value in commit.rows:
         if topic is not of:
             of, prefix = topic, key_prefix(group, topic)
-        found.append((prefix + partition(index), told))
+        found.append((prefix + partition(index), value))
     return found

@@ -147,8 +147,8 @@ def read_target_epoch(reader: Reader, version: int) -> r.ConsumerGroupTargetAssi
 
 def write_target_epoch(value: r.ConsumerGroupTargetAssignmentMetadataValue, version: int, layout: Layout) -> bytes:
     """Write the target's epoch, and its timestamp unless it is 0 (F-REC-06)."""
-    told = value.assignment_timestamp if layout.assignment_timestamp else 0
-    return int32(value.assignment_epoch) + _tagged_int64(told)
+    timestamp = value.assignment_timestamp if layout.assignment_timestamp else 0
+    return int32(value.assignment_epoch) + _tagged_int64(timestamp)
 
 
 def read_target(reader: Reader, version: int) -> r.ConsumerGroupTargetAssignmentMemberValue:

@@ -90,14 +90,14 @@ class Codec:
                 if name is None:
                     raise UnknownType(number)
                 return Opaque(number, name, key, value)
-            told = kind.read_key(reader)
+            record_key = kind.read_key(reader)
             if value is None:
-                return Record(told, None, producer)
+                return Record(record_key, None, producer)
             reader = Reader(value, self.layout)
             version = reader.int16()
             if not 0 <= version <= kind.highest:
                 raise UnknownVersion(number, version)
-            return Record(told, kind.read_value(reader, version), producer)
+            return Record(record_key, kind.read_value(reader, version), producer)
         except ENDS_EARLY:
             raise TornRecord(f"the bytes end within a number, after {len(reader.data)} bytes") from None
 
@@ -112,10 +112,10 @@ class Codec:
         if control:
             return self.decode_marker(key, value, producer)
         try:
-            told = self.decode(key, value, producer)
+            record = self.decode(key, value, producer)
         except UnknownType:
             return None
-        return None if isinstance(told, Opaque) else told
+        return None if isinstance(record, Opaque) else record
 
     def loading(self) -> Loading:
         """Return a reader for many rows of a log: equal to ``loaded`` for each, but much faster if many are offsets. It
@@ -141,12 +141,12 @@ class Codec:
             raise TornRecord("a record must have a key")
         reader = Reader(key, self.layout)
         try:
-            told = read_marker_key(reader)
+            marker_key = read_marker_key(reader)
         except ENDS_EARLY:
             raise TornRecord(f"the bytes end within a number, after {len(key)} bytes") from None
-        if told is None:
+        if marker_key is None:
             return None
         try:
-            return Record(told, None if value is None else read_marker(Reader(value, self.layout)), producer)
+            return Record(marker_key, None if value is None else read_marker(Reader(value, self.layout)), producer)
         except (TornRecord, *ENDS_EARLY):
-            return Record(told, None, producer)
+            return Record(marker_key, None, producer)

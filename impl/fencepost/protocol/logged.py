@@ -54,19 +54,19 @@ class StoredOffset:
     """The value of an offset record, and the record's offset in the log (O-TXN-08). Equal to another with the same
     data. It is not changed once it is in a state or a ``Commits``."""
 
-    __slots__ = ("place", "told")
+    __slots__ = ("place", "raw_value")
 
-    def __init__(self, told: OffsetCommitValue | bytes, place: int) -> None:
-        self.told = told
+    def __init__(self, raw_value: OffsetCommitValue | bytes, place: int) -> None:
+        self.raw_value = raw_value
         self.place = place
 
     @property
     def value(self) -> OffsetCommitValue:
         """The record's value; bytes are decoded once."""
-        told = self.told
-        if isinstance(told, bytes):
-            told = self.told = unpacked(told)
-        return told
+        raw_value = self.raw_value
+        if isinstance(raw_value, bytes):
+            raw_value = self.raw_value = unpacked(raw_value)
+        return raw_value
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, StoredOffset):
@@ -141,7 +141,7 @@ class PlainCommit(RecordsOnUse):
 
     def _created(self) -> list[Record]:
         group = self.group
-        return [Record(OffsetCommitKey(group, topic, index), unpacked(told)) for (topic, index), told in self.rows]
+        return [Record(OffsetCommitKey(group, topic, index), unpacked(value)) for (topic, index), value in self.rows]
 
     def __len__(self) -> int:
         return len(self.rows)

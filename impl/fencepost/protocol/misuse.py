@@ -12,7 +12,7 @@ _SHOWN = 60
 def expect(kind: type, value: object, name: str, otherwise: str) -> None:
     """Raise ``WrongType`` unless ``value`` is a ``kind``. ``name``: its name; ``otherwise``: what to pass instead."""
     if not isinstance(value, kind):
-        raise WrongType(f"{name} must be a {kind.__name__}, not {_told(value)}; {otherwise}")
+        raise WrongType(f"{name} must be a {kind.__name__}, not {_describe(value)}; {otherwise}")
 
 
 def expect_methods(interface: Any, value: object, name: str, otherwise: str) -> None:
@@ -24,10 +24,10 @@ def expect_methods(interface: Any, value: object, name: str, otherwise: str) -> 
         raise WrongType(f"{name} must be an object, not the class {value.__name__} itself; {otherwise}")
     if missing:
         methods = "method" if len(missing) == 1 else "methods"
-        raise WrongType(f"{name} has no {methods} {', '.join(missing)}: {_told(value)}; {otherwise}")
+        raise WrongType(f"{name} has no {methods} {', '.join(missing)}: {_describe(value)}; {otherwise}")
 
 
-def _told(value: object) -> str:
+def _describe(value: object) -> str:
     if isinstance(value, type):
         return f"the class {value.__name__} itself"
     shown = repr(value)

@@ -157,5 +157,5 @@ def _version(connection: Connection, api: str, body: RequestBody) -> int:
 
 def _id_of(topic: Any) -> bytes:
     """Return the topic id; zero if the version (Metadata before v10) or the broker has no ids."""
-    told = getattr(topic, "topic_id", None)
-    return bytes(16) if told is None else bytes(told.bytes)
+    topic_id = getattr(topic, "topic_id", None)
+    return bytes(16) if topic_id is None else bytes(topic_id.bytes)

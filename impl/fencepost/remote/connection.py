@@ -65,8 +65,8 @@ class Connection:
         connection = cls(reader, writer, client_id, sasl)
         try:
             async with asyncio.timeout(CONNECT_S):
-                told = await connection.ask(_ASKS_VERSIONS, 0, {})
-                connection.versions = {row.api_key: (row.min_version, row.max_version) for row in told.api_keys}
+                response = await connection.ask(_ASKS_VERSIONS, 0, {})
+                connection.versions = {row.api_key: (row.min_version, row.max_version) for row in response.api_keys}
                 await connection._log_in()
         except BaseException as wrong:
             await connection.close()

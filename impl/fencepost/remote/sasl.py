@@ -56,9 +56,9 @@ class Sasl:
         name = self.username.replace("=", "=3D").replace(",", "=2C")
         bare = f"n={name},r={nonce}"
         first = yield (_GS2 + bare).encode()
-        told = _attributes(first)
+        attributes = _attributes(first)
         try:
-            salt, iterations, both = b64decode(told["s"], validate=True), int(told["i"]), told["r"]
+            salt, iterations, both = b64decode(attributes["s"], validate=True), int(attributes["i"]), attributes["r"]
         except (KeyError, ValueError, binascii.Error):
             raise LoginFailed("the broker's first SCRAM message is malformed") from None
         if not both.startswith(nonce) or both == nonce:

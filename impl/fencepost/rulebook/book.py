@@ -53,14 +53,14 @@ class Rule:
     @property
     def marks(self) -> frozenset[str]:
         """The rule's marks: ``Kafka fault``, ``run``, ``read``, ``dropped``, ``unverified``."""
-        told = {
+        flags = {
             "Kafka fault": self.kafka_fault,
             "run": self.was_run,
             "read": "(read" in self.text,
             "dropped": self.dropped,
             "unverified": "**unverified**" in self.text,
         }
-        return frozenset(mark for mark, holds in told.items() if holds)
+        return frozenset(mark for mark, holds in flags.items() if holds)
 
     @property
     def releases(self) -> tuple[str, ...]:

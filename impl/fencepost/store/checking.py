@@ -72,7 +72,7 @@ def check_file(path: str | Path) -> Checked:
             values = sum(map(len, tables.kept(connection).values.values()))
             batches = sum(_batches(connection, *place) for place in tables.places(connection))
         except (sqlite3.Error, StoreError) as failure:
-            faults.append(str(connection.told(failure)))
+            faults.append(str(connection.translate_error(failure)))
         return Checked(partitions, records, batches, values, tuple(faults))
     finally:
         connection.close()
@@ -80,10 +80,10 @@ def check_file(path: str | Path) -> Checked:
 
 def _pages(connection: SqliteConnection) -> Iterable[str]:
     try:
-        told = [str(text) for (text,) in connection.rows("PRAGMA integrity_check(10)")]
+        messages = [str(text) for (text,) in connection.rows("PRAGMA integrity_check(10)")]
     except sqlite3.Error as failure:
-        return [str(connection.told(failure))]
-    return [] if told == ["ok"] else [" ".join(text.split()) for text in told]
+        return [str(connection.translate_error(failure))]
+    return [] if messages == ["ok"] else [" ".join(text.split()) for text in messages]
 
 
 def _batches(connection: SqliteConnection, topic_id: bytes, number: int) -> int:
@@ -100,7 +100,7 @@ def _partition(connection: SqliteConnection, number: int) -> int:
     try:
         known, rows = tables.read(connection, number)
     except sqlite3.Error as failure:
-        raise StoreError(f"partition {number}: {connection.told(failure)}") from None
+        raise StoreError(f"partition {number}: {connection.translate_error(failure)}") from None
     records = tables.decoded(number, known, rows)
     try:
         replay(initial_state(Settings(), INTENDED), records)

@@ -47,7 +47,7 @@ class PostgresConnection:
             return self._look()
         except psycopg.Error as failure:
             self.abandon()
-            raise self.told(failure) from None
+            raise self.translate_error(failure) from None
         except Exception:
             self.abandon()
             raise
@@ -107,7 +107,7 @@ class PostgresConnection:
     def abandon(self) -> None:
         self.close()
 
-    def told(self, failure: Exception) -> Exception:
+    def translate_error(self, failure: Exception) -> Exception:
         if type(failure).__module__.partition(".")[0] != "psycopg":
             return failure
         state = getattr(failure, "sqlstate", None)

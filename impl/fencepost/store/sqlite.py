@@ -58,7 +58,7 @@ class SqliteConnection:
             return self._connect()
         except sqlite3.Error as failure:
             self.abandon()
-            raise self._told(failure) from None
+            raise self._translate(failure) from None
         except Exception:
             self.abandon()
             raise
@@ -133,8 +133,8 @@ class SqliteConnection:
     def abandon(self) -> None:
         self.close()
 
-    def told(self, failure: Exception) -> Exception:
-        return self._told(failure) if isinstance(failure, sqlite3.Error) else failure
+    def translate_error(self, failure: Exception) -> Exception:
+        return self._translate(failure) if isinstance(failure, sqlite3.Error) else failure
 
     # statements
 
@@ -163,7 +163,7 @@ class SqliteConnection:
             raise StoreError(f"{self._path} is not open; call open() first")
         return self._file
 
-    def _told(self, failure: sqlite3.Error) -> StoreError:
+    def _translate(self, failure: sqlite3.Error) -> StoreError:
         """Return the error with a helpful message."""
         code = _code(failure)
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):

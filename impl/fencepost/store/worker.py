@@ -38,7 +38,7 @@ class Database(Protocol):
     def abandon(self) -> None:
         """Close the connection, because its state is unknown."""
 
-    def told(self, failure: Exception) -> Exception:
+    def translate_error(self, failure: Exception) -> Exception:
         """Return the error with a helpful message as a ``StoreError``; unchanged if it is not the database's."""
 
 
@@ -66,7 +66,7 @@ class _Job:
 
 
 @dataclass(slots=True, eq=False)
-class _Told:
+class _Result:
     job: _Job
     value: Any = None
     failure: Exception | None = None
@@ -110,9 +110,9 @@ class Worker:
         self._queue.put(_Job(act, done, line, self._terms.get(line, 0), alone))
         return done
 
-    def _told(self, told: Sequence[_Told]) -> None:
+    def _complete(self, results: Sequence[_Result]) -> None:
         """Report results in the event loop; from now on, new jobs of a failed line run again."""
-        for each in told:
+        for each in results:
             job = each.job
             if each.failure is not None and not job.alone:
                 self._terms[job.line] = job.term + 1
@@ -134,23 +134,23 @@ class Worker:
             some = [job for job in jobs if job is not None]
             for alone, group in groupby(some, key=lambda job: job.alone):
                 row = list(group)
-                self._tell([self._alone(job) for job in row] if alone else self._together(row))
+                self._report([self._alone(job) for job in row] if alone else self._together(row))
             if len(some) < len(jobs):
                 return
 
-    def _tell(self, told: Sequence[_Told]) -> None:
+    def _report(self, results: Sequence[_Result]) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._told, told)
+            self._loop.call_soon_threadsafe(self._complete, results)
         except RuntimeError:  # the loop has ended, so no caller waits
             return
 
-    def _together(self, jobs: Sequence[_Job]) -> list[_Told]:
+    def _together(self, jobs: Sequence[_Job]) -> list[_Result]:
         """Run the jobs in one transaction; if it fails, each in a separate one."""
-        told: list[_Told] = []
+        results: list[_Result] = []
         try:
             self._database.begin()
             for job in jobs:
-                told.append(self._run(job))
+                results.append(self._run(job))
             self._put_together.flush()
         except Exception as failure:
             return self._none(jobs, failure)
@@ -160,18 +160,18 @@ class Worker:
             if self._database.none_there(failure):
                 return self._none(jobs, failure)
             self._database.abandon()
-            return [self._dies(job, InDoubt(str(self._database.told(failure)))) for job in jobs]
-        return told
+            return [self._dies(job, InDoubt(str(self._database.translate_error(failure)))) for job in jobs]
+        return results
 
-    def _run(self, job: _Job) -> _Told:
+    def _run(self, job: _Job) -> _Result:
         if self._dead.get(job.line, -1) >= job.term:
-            return _Told(job, failure=_behind())
+            return _Result(job, failure=_behind())
         try:
-            return _Told(job, job.act())
+            return _Result(job, job.act())
         except (FencedEpoch, AppendError) as declined:
             return self._dies(job, declined)
 
-    def _none(self, jobs: Sequence[_Job], failure: Exception) -> list[_Told]:
+    def _none(self, jobs: Sequence[_Job], failure: Exception) -> list[_Result]:
         """Handle a transaction that left no effect."""
         self._put_together.forget()
         try:
@@ -179,20 +179,24 @@ class Worker:
         except Exception:
             self._database.abandon()  # a transaction without its commit record is not applied
         if len(jobs) > 1:
-            return [told for job in jobs for told in self._together([job])]
+            return [result for job in jobs for result in self._together([job])]
         if self._dead.get(jobs[0].line, -1) >= jobs[0].term:
-            return [_Told(jobs[0], failure=_behind())]
-        return [self._dies(jobs[0], AppendError(ErrorCode.KAFKA_STORAGE_ERROR, str(self._database.told(failure))))]
+            return [_Result(jobs[0], failure=_behind())]
+        return [
+            self._dies(
+                jobs[0], AppendError(ErrorCode.KAFKA_STORAGE_ERROR, str(self._database.translate_error(failure)))
+            )
+        ]
 
-    def _alone(self, job: _Job) -> _Told:
+    def _alone(self, job: _Job) -> _Result:
         try:
-            return _Told(job, job.act())
+            return _Result(job, job.act())
         except Exception as failure:
-            return _Told(job, failure=self._database.told(failure))
+            return _Result(job, failure=self._database.translate_error(failure))
 
-    def _dies(self, job: _Job, failure: Exception) -> _Told:
+    def _dies(self, job: _Job, failure: Exception) -> _Result:
         self._dead[job.line] = max(job.term, self._dead.get(job.line, -1))
-        return _Told(job, failure=failure)
+        return _Result(job, failure=failure)
 
 
 def _behind() -> AppendError:

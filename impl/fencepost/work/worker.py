@@ -42,7 +42,7 @@ from .share import Share
 from .waiting import Noted, Watch, log
 
 #: Called with partitions; may be a coroutine function.
-Told: TypeAlias = Callable[[frozenset[TopicPartition]], Awaitable[None] | None]
+PartitionsCallback: TypeAlias = Callable[[frozenset[TopicPartition]], Awaitable[None] | None]
 _OUT: Final = (ConsumerState.FENCED, ConsumerState.STALE, ConsumerState.FATAL)
 #: How long a worker tries to join while another member has its instance id, in seconds: twice the longest session
 #: timeout that a broker allows by default (G-CFG-10). By then the session of a killed worker has ended.
@@ -56,9 +56,9 @@ class Callbacks:
     """Optional functions that are called when partitions come and go. ``revoked``: called when the loop is back, before
     another worker gets the partitions; ``lost``: called when they are gone already."""
 
-    gained: Told | None = None
-    revoked: Told | None = None
-    lost: Told | None = None
+    gained: PartitionsCallback | None = None
+    revoked: PartitionsCallback | None = None
+    lost: PartitionsCallback | None = None
 
 
 class Worker:
@@ -284,16 +284,16 @@ class Worker:
     async def _listens(self, call: Call, partitions: tuple[TopicPartition, ...]) -> None:
         named = frozenset(partitions)
         if call is Call.ASSIGNED:
-            await _tell(self._callbacks.gained, named)
+            await _call(self._callbacks.gained, named)
             self._renew(named)
         elif call is Call.REVOKED:
             if named:
                 self._over(lost=False)
                 await self._given_up()
-            await _tell(self._callbacks.revoked, named)
+            await _call(self._callbacks.revoked, named)
         else:
             self._over(lost=True)
-            await _tell(self._callbacks.lost, named)
+            await _call(self._callbacks.lost, named)
         self._turn()
 
     async def _given_up(self) -> None:
@@ -312,9 +312,9 @@ class Worker:
         self._shares.add(self._share)
 
 
-async def _tell(told: Told | None, partitions: frozenset[TopicPartition]) -> None:
-    if told is not None and partitions:
-        answer = told(partitions)
+async def _call(callback: PartitionsCallback | None, partitions: frozenset[TopicPartition]) -> None:
+    if callback is not None and partitions:
+        answer = callback(partitions)
         if inspect.isawaitable(answer):
             await answer
 
@@ -330,9 +330,9 @@ class Options(TypedDict, total=False):
     session_timeout_ms: int | None
     heartbeat_interval_ms: int | None
     metadata_max_age_ms: int
-    gained: Told
-    revoked: Told
-    lost: Told
+    gained: PartitionsCallback
+    revoked: PartitionsCallback
+    lost: PartitionsCallback
 
 
 #: Topic names, or an expression that matches whole names.
@@ -354,12 +354,12 @@ def worker_of(link: Link, group_id: str, topics: Topics, options: Options) -> Wo
         raise ValueError("write flags inside the expression, since a coordinator may match it: (?i)orders-.*")
     if not isinstance(topics, re.Pattern) and not isinstance(topics, Iterable):
         raise TypeError(f"topics must be a list of names or a compiled expression (got {topics!r})")
-    told = Callbacks(_callback("gained", options), _callback("revoked", options), _callback("lost", options))
+    callbacks = Callbacks(_callback("gained", options), _callback("revoked", options), _callback("lost", options))
     settings = {name: value for name, value in options.items() if name not in ("gained", "revoked", "lost")}
     subscribed = topics if isinstance(topics, re.Pattern) else _named(topics)
     worker = WorkerSettings(group_id, subscribed, **settings)  # type: ignore[arg-type]  # the fields of Options
     worker.member()  # raises for values that a member rejects
-    return Worker(link, worker, told)
+    return Worker(link, worker, callbacks)
 
 
 def _named(topics: Iterable[str]) -> frozenset[str]:
@@ -370,11 +370,11 @@ def _named(topics: Iterable[str]) -> frozenset[str]:
     return frozenset(names)
 
 
-def _callback(name: Literal["gained", "revoked", "lost"], options: Options) -> Told | None:
-    told = options.get(name)
-    if told is not None and not callable(told):
-        raise TypeError(f"{name} must be a function that takes a set of partitions (got {told!r})")
-    return told
+def _callback(name: Literal["gained", "revoked", "lost"], options: Options) -> PartitionsCallback | None:
+    callback = options.get(name)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"{name} must be a function that takes a set of partitions (got {callback!r})")
+    return callback
 
 
 def _unknown(name: str) -> str:

@@ -50,7 +50,7 @@ FAULTS = (
         "append-behind-a-failed-one", Area.AIO,
         "records are handed to the store while a failed append is about to be handled",
         "an append fails while two requests follow: nothing of these may be in the log without the first",
-        (Replacement(ENGINE, "Engine._append", "if led.sinking:", "if led.sinking and not led.flights:"),),
+        (Replacement(ENGINE, "Engine._append", "if led.append_failed:", "if led.append_failed and not led.flights:"),),
     ),
     Fault(
         "refusal-of-an-older-append-taken-back", Area.AIO,

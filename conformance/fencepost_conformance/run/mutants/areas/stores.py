@@ -17,7 +17,8 @@ FAULTS = (
         (
             Replacement(
                 WORKER, "Worker._together",
-                "return [self._dies(job, InDoubt(str(self._database.told(failure)))) for job in jobs]", "return told",
+                "return [self._dies(job, InDoubt(str(self._database.translate_error(failure)))) for job in jobs]",
+                "return results",
             ),
         ),
     ),

@@ -71,8 +71,8 @@ FAULTS = (
             Replacement(
                 WORKER, "Worker._listens",
                 "if named:\n    self._over(lost=False)\n    await self._given_up()\n"
-                "await _tell(self._callbacks.revoked, named)",
-                "await _tell(self._callbacks.revoked, named)\nif named:\n    self._over(lost=False)\n"
+                "await _call(self._callbacks.revoked, named)",
+                "await _call(self._callbacks.revoked, named)\nif named:\n    self._over(lost=False)\n"
                 "    await self._given_up()",
             ),
         ),
