@@ -35,7 +35,7 @@ def poll(turn: Turn, part: PollPart) -> None:
         turn.reader = turn.reader._replace(polled=replace(polled, held=True) if polled is not None and held else None)
     if whole or part is PollPart.BACKGROUND:
         _work_off(turn)
-    if part is PollPart.ERRANDS:
+    if part is PollPart.BACKGROUND_EVENTS:
         lasts(turn)
     if whole or part is PollPart.END:
         _throw(turn)

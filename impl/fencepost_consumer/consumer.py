@@ -366,9 +366,9 @@ class _BackgroundPair(_Pair[ConsumerMember]):
         if self._thrown():
             return
         self.stage = Stage.POLL
-        self._join(Poll(self.now, PollPart.ERRANDS))
+        self._join(Poll(self.now, PollPart.BACKGROUND_EVENTS))
         if self.stage is Stage.POLL:  # a listener runs, and so does the background
-            self._read(Poll(self.now, PollPart.ERRANDS))
+            self._read(Poll(self.now, PollPart.BACKGROUND_EVENTS))
 
     def _member_polled(self, failure: Failure | None, *, again: bool) -> None:
         """Finish the pass. The poll continues while it has nothing to return and the background has queued more."""

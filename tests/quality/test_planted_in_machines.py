@@ -61,7 +61,7 @@ DOES_NOT_AWAIT_THE_LISTENER = (
         "waiting = turn.member.waiting",
         "waiting = turn.member.waiting\n"
         "if waiting is not None and waiting.running is not None and turn.member.queue:\n"
-        "    _run_errands(turn)\n"
+        "    _process_until_callback(turn)\n"
         "    waiting = turn.member.waiting",
     ),
 )  # fmt: skip

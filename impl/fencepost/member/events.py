@@ -102,7 +102,7 @@ class PollPart(Enum):
     RESUMED = "what comes after a commit that was over at once"
     BEGIN = "the application's thread hands an event over"
     BACKGROUND = "the background works it off"
-    ERRANDS = "the application's thread does what the background has asked for"
+    BACKGROUND_EVENTS = "the application's thread does what the background has asked for"
     END = "it hands out records"
     BROKEN = "it throws"
 

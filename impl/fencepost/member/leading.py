@@ -53,7 +53,7 @@ def metadata_arrived(turn: Turn) -> None:
     if electing.assignments is None:
         _assign(turn, electing.response)
     else:
-        _tell(turn, electing.assignments)
+        _send_assignments(turn, electing.assignments)
 
 
 def _watch(turn: Turn, electing: Electing, topics: frozenset[str]) -> None:
@@ -77,7 +77,7 @@ def _assign(turn: Turn, response: JoinGroupResponse) -> None:
     turn.member = turn.member._replace(is_leader=True)
     if response.skip_assignment:
         # K-JOIN-11: the group keeps its assignment, but this member watches the metadata from now on
-        _tell(turn, {})
+        _send_assignments(turn, {})
         return
     assignor = by_name(member.assignors, response.protocol_name)
     if assignor is None:
@@ -104,10 +104,10 @@ def _assign(turn: Turn, response: JoinGroupResponse) -> None:
     if assignor.name not in BUILT_IN and not topics <= own:
         _watch(turn, Electing(response, assigned.assignments), own | topics)  # K-JOIN-17
     else:
-        _tell(turn, assigned.assignments)
+        _send_assignments(turn, assigned.assignments)
 
 
-def _tell(turn: Turn, assignments: Mapping[str, Assignment]) -> None:
+def _send_assignments(turn: Turn, assignments: Mapping[str, Assignment]) -> None:
     turn.member = turn.member._replace(assignment_snapshot=turn.member.snapshot)  # K-JOIN-02
     requests.send_sync(turn, assignments)
 

@@ -84,7 +84,7 @@ def test_a_position_search_before_the_reconciliation_is_seen(monkeypatch: pytest
         if not pair._thrown():
             pair._join(Poll(pair.now, PollPart.BACKGROUND))
             pair.stage = consumer.Stage.POLL
-            pair._join(Poll(pair.now, PollPart.ERRANDS))
+            pair._join(Poll(pair.now, PollPart.BACKGROUND_EVENTS))
 
     monkeypatch.setattr(consumer._BackgroundPair, "_poll_in_group", late)
     assert differing(CONSUMER) is not None

@@ -51,9 +51,9 @@ PLAIN = (
                 "(2 * (topic.partitions % len(takers)) >= len(takers) + longer)",
             ),
             Replacement(
-                RANGE, "_Split.room",
+                RANGE, "_Split.remaining_quota",
                 "(1 if self.extras > 0 else 0)",
-                "(list(self.taken).index(taker) >= len(self.taken) - self.topic.partitions % len(self.taken))",
+                "(list(self.counts).index(taker) >= len(self.counts) - self.topic.partitions % len(self.counts))",
             ),
         ),
     ),
@@ -84,14 +84,14 @@ PLAIN = (
         "topics of equal shape are not kept together",
         (
             Replacement(
-                RANGE, "_place_near",
+                RANGE, "_place_by_rack",
                 "if len(group) > 1:\n"
                 "    _place_together(group, size, shares)\n"
                 "elif group[0].racks_matter:\n"
-                "    group[0].fill_near(shares)",
+                "    group[0].fill_by_rack(shares)",
                 "for split in group:\n"
                 "    if split.racks_matter:\n"
-                "        split.fill_near(shares)",
+                "        split.fill_by_rack(shares)",
             ),
         ),
     ),
@@ -102,23 +102,23 @@ STICKY_FAULTS = (
         "every-claim-counts", A, ("A-STICKY-04",), "KAFKA-7026",
         "members that rejoin with old claims keep partitions that others hold now",
         (
-            Replacement(CLAIMS, "_disputed", "if other is not None and told is not None:", "if False:"),
-            Replacement(CLAIMS, "_disputed", "if other is None or claim.age != told:", "if True:"),
+            Replacement(CLAIMS, "_disputed", "if other is not None and other_generation is not None:", "if False:"),
+            Replacement(CLAIMS, "_disputed", "if other is None or claim.age != other_generation:", "if True:"),
         ),
     ),
     Mutant(
         "last-claim-wins", A, ("A-STICKY-04",), "KAFKA-12984",
         "of two claims the one that is read last wins",
         (
-            Replacement(CLAIMS, "_disputed", "if claim.age < told:", "if False:"),
-            Replacement(CLAIMS, "_disputed", "if claim.age == told:", "if False:"),
-            Replacement(CLAIMS, "_disputed", "if other is None or claim.age != told:", "if True:"),
+            Replacement(CLAIMS, "_disputed", "if claim.age < other_generation:", "if False:"),
+            Replacement(CLAIMS, "_disputed", "if claim.age == other_generation:", "if False:"),
+            Replacement(CLAIMS, "_disputed", "if other is None or claim.age != other_generation:", "if True:"),
         ),
     ),
     Mutant(
         "oldest-claim-wins", A, ("A-STICKY-04",), "librdkafka 4252",
         "of two claims the one of the older generation wins",
-        (Replacement(CLAIMS, "_disputed", "claim.age < told", "claim.age > told"),),
+        (Replacement(CLAIMS, "_disputed", "claim.age < other_generation", "claim.age > other_generation"),),
     ),
     Mutant(
         "generation-is-lost", A, ("A-STICKY-02",), "KAFKA-13715",
@@ -170,11 +170,11 @@ SERVER_FAULTS = (
         "gives-up-above-the-minimum", A, ("A-UHOM-02", "A-UHOM-04"), "KAFKA-18688",
         "uniform takes the extra partition away from its owner",
         (
-            Replacement(UNIFORM, "_alike", "room = least + extra", "room = least"),
+            Replacement(UNIFORM, "_alike", "quota = least + extra", "quota = least"),
             Replacement(
                 UNIFORM, "_alike",
-                "if room and extra and followers > extras:\n    extra, room = False, room - 1",
-                "room += extra",
+                "if remaining and extra and followers > extras:\n    extra, remaining = False, remaining - 1",
+                "remaining += extra",
             ),
         ),
     ),

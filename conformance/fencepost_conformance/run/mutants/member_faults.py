@@ -131,7 +131,7 @@ FAULTS = (
         "metadata-not-watched", M, ("K-JOIN-02",), "",
         "a leader does not notice new partitions",
         (Replacement(
-            LEADING, "_tell",
+            LEADING, "_send_assignments",
             "turn.member = turn.member._replace(assignment_snapshot=turn.member.snapshot)",
             "pass",
         ),),

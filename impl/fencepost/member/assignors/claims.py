@@ -91,14 +91,14 @@ def _disputed(
                 unreal.add(partition)
             other = holder.get(partition)
             # The other member's generation is that of its subscription, not of its user data (A-STICKY-04).
-            told = None if other is None else members[other].subscription.generation_id
-            if other is not None and told is not None:
-                if claim.age < told:
+            other_generation = None if other is None else members[other].subscription.generation_id
+            if other is not None and other_generation is not None:
+                if claim.age < other_generation:
                     continue
                 held[other].pop(partition, None)
-                if claim.age == told:
+                if claim.age == other_generation:
                     void.add(partition)
-            if other is None or claim.age != told:
+            if other is None or claim.age != other_generation:
                 mine[partition] = None
             holder[partition] = name
     return held, void, unreal
@@ -106,5 +106,5 @@ def _disputed(
 
 def missing(every: Sequence[TopicPartition], kept: Iterable[Iterable[TopicPartition]]) -> list[TopicPartition]:
     """Return the partitions that no member keeps."""
-    taken = frozenset().union(*kept)
-    return list(filterfalse(taken.__contains__, every))
+    assigned = frozenset().union(*kept)
+    return list(filterfalse(assigned.__contains__, every))

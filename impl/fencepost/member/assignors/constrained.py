@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ..partitions import TopicPartition, java_order, partition_order
 from .claims import Claims, missing
-from .near import Nearness
+from .rack_info import RackInfo
 
 
 def _keeping_order(topics: Sequence[str]) -> Callable[[TopicPartition], int]:
@@ -29,20 +29,22 @@ class Dealt:
     transferring: dict[TopicPartition, str]
 
 
-def assign(topics: Sequence[str], every: Sequence[TopicPartition], claims: Claims, near: Nearness) -> Dealt:
+def assign(topics: Sequence[str], every: Sequence[TopicPartition], claims: Claims, rack_info: RackInfo) -> Dealt:
     """Return the shares. ``topics``: sorted; ``every``: their partitions in that order.
 
     Raises ``IndexError`` where claims to partitions that do not exist make the counts wrong; this happens only with
     ``faults`` (A-STICKY-27)."""
-    deal = _Deal(len(every), claims, near)
+    deal = _Deal(len(every), claims, rack_info)
     deal.keep(_keeping_order(topics))
     kept = deal.shares.values()
     unreal = [each for share in kept for each in share if each in claims.unreal] if claims.unreal else []
-    free = near.fewest_first(_from(min(unreal, key=partition_order), every, kept) if unreal else missing(every, kept))
+    free = rack_info.fewest_first(
+        _from(min(unreal, key=partition_order), every, kept) if unreal else missing(every, kept)
+    )
     deal.under.sort(key=java_order)
     deal.even.sort(key=java_order)
-    if near.used:
-        free = deal.deal_near(free)
+    if rack_info.used:
+        free = deal.deal_by_rack(free)
     deal.deal(free)
     if deal.under:
         raise IndexError(f"no partition is left for {', '.join(deal.under)}; claims to missing partitions were counted")
@@ -61,10 +63,10 @@ def _from(
 class _Deal:
     """The deal in progress. ``under``: members below the quota. ``even``: at the quota, and may get one more."""
 
-    def __init__(self, partitions: int, claims: Claims, near: Nearness) -> None:
+    def __init__(self, partitions: int, claims: Claims, rack_info: RackInfo) -> None:
         self.quota, self.extras = divmod(partitions, len(claims.held))
         self.claims = claims
-        self.near = near
+        self.rack_info = rack_info
         self.shares: dict[str, list[TopicPartition]] = {name: [] for name in claims.held}
         self.under: list[str] = []
         self.even: list[str] = []
@@ -76,8 +78,8 @@ class _Deal:
         (A-STICKY-11)."""
         for name, held in self.claims.held.items():
             kept = list(held)
-            if self.near.used:
-                far = [each for each in held if self.near.mismatch(name, each)]
+            if self.rack_info.used:
+                far = [each for each in held if self.rack_info.mismatch(name, each)]
                 self.given_up.update(dict.fromkeys(far, name))
                 kept = missing(kept, [far])
             if self.claims.void:
@@ -99,11 +101,11 @@ class _Deal:
         if not self.extras:
             self.even.clear()  # no other member may have one more
 
-    def deal_near(self, free: list[TopicPartition]) -> list[TopicPartition]:
+    def deal_by_rack(self, free: list[TopicPartition]) -> list[TopicPartition]:
         """Deal partitions to members on a rack with a replica that have room. Return the others (A-STICKY-12b)."""
         at, left = 0, []
         for partition in free:
-            place = self.near.next_near(partition, self.under, at)
+            place = self.rack_info.next_rack_member(partition, self.under, at)
             if place is not None:
                 name = self.under[place]
                 self._give(partition, name)
@@ -115,7 +117,7 @@ class _Deal:
                         self.even.append(name)
                 at = place % len(self.under) if self.under else 0
                 continue
-            place = self.near.next_near(partition, self.even, 0)
+            place = self.rack_info.next_rack_member(partition, self.even, 0)
             if place is None:
                 left.append(partition)
                 continue

@@ -22,7 +22,7 @@ from ..partitions import TopicPartition, java_order
 from .base import GroupMember
 from .claims import Claims, Held, missing
 from .movements import Movements
-from .near import Nearness
+from .rack_info import RackInfo
 from .sticky_data import Claim
 
 
@@ -30,8 +30,8 @@ def assign(
     topics: Mapping[str, Topic],
     members: Mapping[str, GroupMember],
     claims: Claims,
-    told: Mapping[str, Claim],
-    near: Nearness,
+    reported_claims: Mapping[str, Claim],
+    rack_info: RackInfo,
     *,
     faults: bool,
 ) -> dict[str, list[TopicPartition]]:
@@ -42,20 +42,20 @@ def assign(
         for share in claims.held.values():
             share.pop(partition, None)
     wants = {name: [topic for topic in members[name].subscription.topics if topic in topics] for name in claims.held}
-    work = _Work(topics, wants, claims.held, near)
+    work = _Work(topics, wants, claims.held, rack_info)
     revoked = work.keep({name: frozenset(members[name].subscription.topics) for name in wants})
-    former = _former_owners(claims, told)
+    former = _former_owners(claims, reported_claims)
     if not faults:
         former = {each: name for each, name in former.items() if each.topic in wants[name]}
     work.balance(former, only_new_first=not revoked)
     return {name: list(share) for name, share in work.held.items()}
 
 
-def _former_owners(claims: Claims, told: Mapping[str, Claim]) -> dict[TopicPartition, str]:
+def _former_owners(claims: Claims, reported_claims: Mapping[str, Claim]) -> dict[TopicPartition, str]:
     """Return who last held each partition, according to claims older than the newest generation."""
     last: dict[TopicPartition, tuple[int, str]] = {}
     for name in claims.held:
-        claim = told[name]
+        claim = reported_claims[name]
         if claim.age < claims.newest:
             for partition in claim.partitions:
                 if partition not in last or claim.age > last[partition][0]:
@@ -67,12 +67,12 @@ class _Work:
     """The assignment in progress. ``queue``: members that take part, the least loaded first, ties by id."""
 
     def __init__(
-        self, topics: Mapping[str, Topic], wants: Mapping[str, list[str]], held: dict[str, Held], near: Nearness
+        self, topics: Mapping[str, Topic], wants: Mapping[str, list[str]], held: dict[str, Held], rack_info: RackInfo
     ) -> None:
         self.topics = topics
         self.wants = wants
         self.held = held
-        self.near = near
+        self.rack_info = rack_info
         self.wanted = {name: frozenset(names) for name, names in wants.items()}
         self.ids = {name: java_order(name) for name in held}
         self.takers: dict[str, list[str]] = {topic: [] for topic in topics}
@@ -92,7 +92,7 @@ class _Work:
         revoked = False
         for name, share in self.held.items():
             for partition in list(share):
-                if partition.topic not in subscribed[name] or self.near.mismatch(name, partition):
+                if partition.topic not in subscribed[name] or self.rack_info.mismatch(name, partition):
                     del share[partition]
                     revoked = True
                 else:
@@ -104,9 +104,9 @@ class _Work:
         """Deal free partitions, then move partitions until no move makes the loads more even (A-STICKY-21…24)."""
         beginning = not self.held[self.queue[-1][2]]
         free = missing(self.every, self.held.values())
-        left = [each for each in free if not self._place(each, near=True)] if self.near.used else free
+        left = [each for each in free if not self._place(each, match_racks=True)] if self.rack_info.used else free
         for partition in left:
-            self._place(partition, near=False)  # A-STICKY-21
+            self._place(partition, match_racks=False)  # A-STICKY-21
         fixed = self._set_aside()
         before = {name: dict(share) for name, share in self.held.items()}
         if only_new_first:
@@ -116,10 +116,10 @@ class _Work:
             self.held.update(before)  # A-STICKY-23; no known group needs it
         self.held.update(fixed)
 
-    def _place(self, partition: TopicPartition, *, near: bool) -> bool:
+    def _place(self, partition: TopicPartition, *, match_racks: bool) -> bool:
         """Give the partition to the least loaded subscriber. Return false if there is none."""
         for at, (_, _, name) in enumerate(self.queue):
-            if partition.topic in self.wanted[name] and not (near and self.near.mismatch(name, partition)):
+            if partition.topic in self.wanted[name] and not (match_racks and self.rack_info.mismatch(name, partition)):
                 del self.queue[at]
                 self._put(partition, name)
                 insort(self.queue, self._entry(name))

@@ -35,7 +35,7 @@ class RangeAssignor:
         takers = _takers(members, topics)
         shares: Shares = {member: [] for member in members}  # A-COM-03
         if any(member.subscription.rack_id is not None for member in members.values()):
-            _share_near([_Split(topics[name], found, members) for name, found in takers.items()], shares)
+            _assign_with_racks([_Split(topics[name], found, members) for name, found in takers.items()], shares)
         else:
             for name, found in takers.items():
                 _cut(topics[name], found, shares)
@@ -71,53 +71,53 @@ def _cut(topic: Topic, takers: Sequence[str], shares: Shares) -> None:
 
 
 class _Split:
-    """One topic in progress: its takers, the partitions left, and the room of each taker (A-RANGE-05)."""
+    """One topic in progress: its takers, the partitions left, and how many each taker has (A-RANGE-05)."""
 
     def __init__(self, topic: Topic, takers: Sequence[str], members: Mapping[str, GroupMember]) -> None:
         self.topic = topic
         self.racks = {taker: members[taker].subscription.rack_id for taker in takers}
         self.every = partitions_of(topic.name, range(topic.partitions))
         self.left: Sequence[int] = range(topic.partitions)
-        self.taken = dict.fromkeys(takers, 0)
+        self.counts = dict.fromkeys(takers, 0)
         self.quota, self.extras = divmod(topic.partitions, len(takers))
         known = [rack for rack in self.racks.values() if rack is not None]
         # Replica racks matter only if some taker has a rack.
-        self.near = topic.racks if known and topic.racks else (frozenset[str](),) * topic.partitions
+        self.replica_racks = topic.racks if known and topic.racks else (frozenset[str](),) * topic.partitions
         self.knows_racks = bool(known)
-        self.racks_matter = racks_matter(known, self.near)
+        self.racks_matter = racks_matter(known, self.replica_racks)
 
-    def room(self, taker: str) -> int:
+    def remaining_quota(self, taker: str) -> int:
         """Return how many more partitions the taker may get."""
-        return max(0, self.quota + (1 if self.extras > 0 else 0) - self.taken[taker])
+        return max(0, self.quota + (1 if self.extras > 0 else 0) - self.counts[taker])
 
     def matches(self, taker: str, partition: int) -> bool:
         """Return whether the taker has no rack, or a replica of the partition is on it."""
         rack = self.racks[taker]
-        return rack is None or rack in self.near[partition]  # A-RANGE-04: without a rack, all match
+        return rack is None or rack in self.replica_racks[partition]  # A-RANGE-04: without a rack, all match
 
     def give(self, taker: str, partitions: Sequence[int], shares: Shares) -> None:
         """Give the taker these partitions."""
         shares[taker].extend(map(self.every.__getitem__, partitions))
-        self.taken[taker] += len(partitions)
-        if self.taken[taker] > self.quota:
+        self.counts[taker] += len(partitions)
+        if self.counts[taker] > self.quota:
             self.extras -= 1  # A-RANGE-05
 
     def fill(self, shares: Shares) -> None:
-        """Let each taker, in order, take from what is left up to its room."""
+        """Let each taker, in order, take from what is left up to its quota."""
         at = 0
-        for taker in self.taken:
+        for taker in self.counts:
             if at == len(self.left):
                 return
-            chosen = self.left[at : at + self.room(taker)]
+            chosen = self.left[at : at + self.remaining_quota(taker)]
             if chosen:
                 self.give(taker, chosen, shares)
                 at += len(chosen)
 
-    def fill_near(self, shares: Shares) -> None:
-        """Let each taker, in order, take partitions on its rack up to its room."""
-        for taker in self.taken:
+    def fill_by_rack(self, shares: Shares) -> None:
+        """Let each taker, in order, take partitions on its rack up to its quota."""
+        for taker in self.counts:
             fitting = (partition for partition in self.left if self.matches(taker, partition))
-            chosen = tuple(islice(fitting, self.room(taker)))
+            chosen = tuple(islice(fitting, self.remaining_quota(taker)))
             if chosen:
                 self.take_out(taker, chosen, shares)
 
@@ -128,19 +128,19 @@ class _Split:
         self.left = [partition for partition in self.left if partition not in given]
 
 
-def _share_near(splits: Sequence[_Split], shares: Shares) -> None:
+def _assign_with_racks(splits: Sequence[_Split], shares: Shares) -> None:
     """Place partitions by rack if racks matter to some topic; then fill up by ranges (A-RANGE-04)."""
-    near = any(split.racks_matter for split in splits)
-    if near:
-        _place_near(splits, shares)
+    with_racks = any(split.racks_matter for split in splits)
+    if with_racks:
+        _place_by_rack(splits, shares)
     for split in splits:
         split.fill(shares)
-    if near:
+    if with_racks:
         for share in shares.values():
             share.sort(key=partition_order)
 
 
-def _place_near(splits: Sequence[_Split], shares: Shares) -> None:
+def _place_by_rack(splits: Sequence[_Split], shares: Shares) -> None:
     """Place partitions by rack; topics with the same takers and size are placed together (A-RANGE-04).
 
     The groups of topics are independent, so their order does not matter (A-RANGE-07)."""
@@ -152,18 +152,18 @@ def _place_near(splits: Sequence[_Split], shares: Shares) -> None:
         if len(group) > 1:
             _place_together(group, size, shares)
         elif group[0].racks_matter:
-            group[0].fill_near(shares)
+            group[0].fill_by_rack(shares)
 
 
 def _place_together(group: Sequence[_Split], size: int, shares: Shares) -> None:
     """Place each partition number in all topics at the same time: on the first taker that matches and has room in
     each."""
-    takers = list(group[0].taken)
+    takers = list(group[0].counts)
     for partition in range(size):
         for taker in takers:
-            if all(split.matches(taker, partition) and split.room(taker) > 0 for split in group):
+            if all(split.matches(taker, partition) and split.remaining_quota(taker) > 0 for split in group):
                 for split in group:
                     split.take_out(taker, (partition,), shares)
-                if not any(split.room(taker) > 0 for split in group):
+                if not any(split.remaining_quota(taker) > 0 for split in group):
                     takers.remove(taker)
                 break

@@ -18,7 +18,7 @@ from ..partitions import TopicPartition, partitions_of
 from . import constrained, general, sticky_data
 from .base import Assigned, GroupMember, RebalanceProtocol, subscribed
 from .claims import settle
-from .near import Nearness
+from .rack_info import RackInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,14 +44,14 @@ def _share(
         return _Shared({}, {}, newest)
     known = subscribed(topics, members)
     order = texts(members)
-    told = {name: claim_of(members[name].subscription) for name in order}
+    reported_claims = {name: claim_of(members[name].subscription) for name in order}
     every = [each for name, topic in known.items() for each in partitions_of(name, range(topic.partitions))]
-    claims = settle(order, members, told, known, newest, every=every, faults=faults)
-    near = Nearness(known, members)
+    claims = settle(order, members, reported_claims, known, newest, every=every, faults=faults)
+    rack_info = RackInfo(known, members)
     if claims.alike:
-        dealt = constrained.assign(list(known), every, claims, near)
+        dealt = constrained.assign(list(known), every, claims, rack_info)
         return _Shared(dealt.shares, dealt.transferring, claims.newest)
-    shares = general.assign(known, members, claims, told, near, faults=faults)
+    shares = general.assign(known, members, claims, reported_claims, rack_info, faults=faults)
     return _Shared(shares, None, claims.newest)
 
 

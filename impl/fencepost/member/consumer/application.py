@@ -20,19 +20,19 @@ _HARMLESS = (ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION
 
 
 def poll(turn: ConsumerTurn) -> None:
-    """Run one pass of the poll loop: the background handles the poll event, then this thread runs the queued tasks
-    (N-POLL-01)."""
+    """Run one pass of the poll loop: the background handles the poll event, then this thread processes the
+    background's events (N-POLL-01)."""
     turn.wait(Waiting(ApiCall.POLL))
     if turn.member.subscription.subscribed:
         work_off(turn)
-        _run_errands(turn)
+        _process_until_callback(turn)
 
 
-def run_errands(turn: ConsumerTurn) -> None:
+def process_background_events(turn: ConsumerTurn) -> None:
     """Run this thread's part of one pass, for a consumer whose reader also has a part (``work_off`` is the
     background's)."""
-    turn.wait(Waiting(ApiCall.ERRANDS))
-    _run_errands(turn)
+    turn.wait(Waiting(ApiCall.BACKGROUND_EVENTS))
+    _process_until_callback(turn)
 
 
 def work_off(turn: ConsumerTurn) -> None:
@@ -62,43 +62,43 @@ def _come_back(turn: ConsumerTurn) -> None:
     """Join again after the listener has been called for the lost partitions (N-TR-10)."""
     if turn.member.state is not ConsumerState.STALE or not turn.member.back:
         return
-    waiting = (*turn.waiting.errands, *turn.member.queue)
+    waiting = (*turn.waiting.background_events, *turn.member.queue)
     if not any(isinstance(each, ListenerCall) and each.reason is Reason.STALE for each in waiting):
         turn.join()
 
 
-def _run_errands(turn: ConsumerTurn) -> None:
-    """Run queued tasks up to the next listener call. Tasks queued meanwhile wait for the next pass of this poll's loop,
-    or for the next poll if this one throws."""
+def _process_until_callback(turn: ConsumerTurn) -> None:
+    """Process queued events up to the next listener call. Events queued meanwhile wait for the next pass of this poll's
+    loop, or for the next poll if this one throws."""
     while True:
         waiting = turn.waiting
-        if not waiting.errands:
+        if not waiting.background_events:
             if waiting.api is ApiCall.UNSUBSCRIBE and waiting.failure is not None and _harmless(waiting.failure):
                 turn.wait(replace(waiting, failure=None, resting=True))
                 return  # the leave gets time to end before the queue is read again (N-TR-07)
             if waiting.failure is not None or not turn.member.queue:
                 return
             if waiting.drained and waiting.api is ApiCall.UNSUBSCRIBE and not turn.member.leaving:
-                return  # the unsubscribe is over; other tasks wait for a poll
-            if waiting.drained and waiting.api is ApiCall.ERRANDS:
+                return  # the unsubscribe is over; other events wait for a poll
+            if waiting.drained and waiting.api is ApiCall.BACKGROUND_EVENTS:
                 turn.wait(replace(waiting, again=True))
                 return
             if waiting.drained and waiting.api is ApiCall.POLL:
                 work_off(turn)
-            waiting = replace(turn.waiting, errands=turn.member.queue, drained=True)
+            waiting = replace(turn.waiting, background_events=turn.member.queue, drained=True)
             turn.member = turn.member._replace(queue=())
-        errand = waiting.errands[0]
-        turn.wait(replace(waiting, errands=waiting.errands[1:]))
-        if isinstance(errand, Failure):
-            _throw(turn, errand)
+        event = waiting.background_events[0]
+        turn.wait(replace(waiting, background_events=waiting.background_events[1:]))
+        if isinstance(event, Failure):
+            _throw(turn, event)
         elif (
-            errand.reason is Reason.ASSIGNMENT
+            event.reason is Reason.ASSIGNMENT
             and waiting.api is ApiCall.UNSUBSCRIBE
             and turn.rules.poll_replaces_assignment
         ):
             turn.member = turn.member._replace(reconciliation=None)  # the application no longer wants the assignment
-        elif errand.reason is not Reason.ASSIGNMENT or reconciling.take_over(turn):
-            _call(turn, errand)
+        elif event.reason is not Reason.ASSIGNMENT or reconciling.take_over(turn):
+            _call(turn, event)
             return
 
 
@@ -143,7 +143,7 @@ def listener_done(turn: ConsumerTurn, error: str | None) -> None:
         case Reason.FATAL:
             turn.release()
     if ran.reason is not Reason.CLOSE:
-        _run_errands(turn)
+        _process_until_callback(turn)
 
 
 # --- leaving ---
@@ -158,10 +158,10 @@ def unsubscribe(turn: ConsumerTurn) -> None:
         turn.move(ConsumerState.PREPARE_LEAVING)
         turn.member = turn.member._replace(leaving=True)
         if turn.give_up(_farewell(turn), Reason.LEAVE):
-            _run_errands(turn)
+            _process_until_callback(turn)
             return
     _say_goodbye(turn, began=began)
-    _run_errands(turn)
+    _process_until_callback(turn)
 
 
 def close(turn: ConsumerTurn, option: CloseOption) -> None:
@@ -184,7 +184,7 @@ def committed(turn: ConsumerTurn) -> None:
     """Continue the close after its commit, with or without success. This thread calls the listener itself, drops the
     queued tasks, and then starts the leave."""
     turn.member = turn.member._replace(queue=())
-    turn.wait(replace(turn.waiting, errands=(), commit_id=None))
+    turn.wait(replace(turn.waiting, background_events=(), commit_id=None))
     for timer in (MemberTimer.RETRY, MemberTimer.LOOKUP):
         turn.drop_deadline(timer)
     call, owned = given_up(turn)
@@ -232,7 +232,7 @@ def finish(turn: ConsumerTurn) -> None:
     if waiting is None or waiting.running is not None or waiting.commit_id is not None:
         return
     if waiting.api is ApiCall.UNSUBSCRIBE and turn.member.leaving and not waiting.resting:
-        _run_errands(turn)
+        _process_until_callback(turn)
         waiting = turn.waiting
         if waiting.running is not None:
             return

@@ -218,8 +218,8 @@ def assigned(turn: ConsumerTurn, error: str | None) -> None:
     if error is not None:
         turn.member = turn.member._replace(reconciliation=None)
         return
-    told = replace(turn.member.subscription, pending_callback=frozenset())
-    turn.member = turn.member._replace(subscription=told)
+    subscription = replace(turn.member.subscription, pending_callback=frozenset())
+    turn.member = turn.member._replace(subscription=subscription)
     if wanted(turn):
         adopt(turn)
 

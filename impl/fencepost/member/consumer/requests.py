@@ -17,11 +17,11 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
     member, settings, last = turn.member, turn.member.settings, turn.member.last_sent
     joining = member.state is ConsumerState.JOINING
     topics, regex = member.subscription.topics, member.subscription.regex
-    told_regex: str | None = None
+    sent_regex: str | None = None
     if regex is not None:
-        told_regex = regex if joining or regex != last.regex else None
+        sent_regex = regex if joining or regex != last.regex else None
     elif last.regex:
-        told_regex = ""  # N-HB-02: the member no longer has a regex
+        sent_regex = ""  # N-HB-02: the member no longer has a regex
     assignor = settings.server_assignor
     body = ConsumerGroupHeartbeatRequest(
         group_id=settings.group_id,
@@ -35,7 +35,7 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
             else -1
         ),
         subscribed_topic_names=tuple(sorted(topics, key=java_order)) if joining or topics != last.topics else None,
-        subscribed_topic_regex=told_regex,
+        subscribed_topic_regex=sent_regex,
         server_assignor=assignor if joining or assignor != last.server_assignor else None,
         # N-HB-03: also an equal set, if it was reconciled again
         topic_partitions=(_by_topic(reported(turn)) if joining or last.assignment != (member.current,) else None),

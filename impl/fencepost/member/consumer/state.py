@@ -91,14 +91,14 @@ class ListenerCall:
     reason: Reason
 
 
-Errand: TypeAlias = ListenerCall | Failure
+BackgroundEvent: TypeAlias = ListenerCall | Failure
 
 
 class ApiCall(Enum):
     """An application's call that may take more than one step."""
 
     POLL = "poll"
-    ERRANDS = "one turn of a poll's loop"
+    BACKGROUND_EVENTS = "one turn of a poll's loop"
     UNSUBSCRIBE = "unsubscribe"
     CLOSE = "close"
 
@@ -107,15 +107,15 @@ class ApiCall(Enum):
 class Waiting:
     """An application's call that has not returned.
 
-    ``running``: the listener call that it waits for. ``errands``: tasks taken from the queue and not done yet.
-    ``drained``: it has taken tasks before; ``again``: more are queued, for another pass of the loop. ``failure``: the
-    first failure, which the call finally throws. ``resting``: an unsubscribe has ignored an error, and reads the queue
-    again at the next event (N-TR-07). ``commit_id``: the commit that a close waits for.
+    ``running``: the listener call that it waits for. ``background_events``: events taken from the queue and not
+    processed yet. ``drained``: it has taken events before; ``again``: more are queued, for another pass of the loop.
+    ``failure``: the first failure, which the call finally throws. ``resting``: an unsubscribe has ignored an error, and
+    reads the queue again at the next event (N-TR-07). ``commit_id``: the commit that a close waits for.
     """
 
     api: ApiCall
     running: ListenerCall | None = None
-    errands: tuple[Errand, ...] = ()
+    background_events: tuple[BackgroundEvent, ...] = ()
     drained: bool = False
     again: bool = False
     failure: Failure | None = None
@@ -226,7 +226,7 @@ class ConsumerMember(NamedTuple):
     reconciliation: Reconciliation | None = None
 
     # the application's thread
-    queue: tuple[Errand, ...] = ()
+    queue: tuple[BackgroundEvent, ...] = ()
     waiting: Waiting | None = None
     remembered: Remembered = Remembered()
 

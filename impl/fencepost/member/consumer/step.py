@@ -86,8 +86,8 @@ def _handle(turn: ConsumerTurn, event: MemberEvent) -> None:
             application.poll(turn)
         case Poll(part=PollPart.BACKGROUND):
             application.work_off(turn)
-        case Poll(part=PollPart.ERRANDS):
-            application.run_errands(turn)
+        case Poll(part=PollPart.BACKGROUND_EVENTS):
+            application.process_background_events(turn)
         case Poll(part=part):
             raise IllegalEvent(f"a poll has no such part for a member of a consumer group: {part.value}")
         case ListenerDone(error=error):

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from ..events import Call, Failure, MemberTimer
 from ..partitions import TopicPartition
 from ..turn import AnyTurn
-from .state import ConsumerMember, ConsumerState, Errand, ListenerCall, Reason, Sent, Stage, Waiting
+from .state import BackgroundEvent, ConsumerMember, ConsumerState, ListenerCall, Reason, Sent, Stage, Waiting
 
 _S = ConsumerState
 #: N-ST-20…29, without transitions that are legal but never happen.
@@ -109,9 +109,9 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
 
     # --- the application's thread ---
 
-    def put(self, errand: Errand) -> None:
-        """Queue a task for the application's thread."""
-        self.member = self.member._replace(queue=(*self.member.queue, errand))
+    def put(self, event: BackgroundEvent) -> None:
+        """Queue an event for the application's thread."""
+        self.member = self.member._replace(queue=(*self.member.queue, event))
 
     def give_up(self, call: Call, reason: Reason) -> bool:
         """Queue the listener call for the loss of all owned partitions. Return false if none is owned or there is no
@@ -145,15 +145,15 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
 def withdraw(turn: ConsumerTurn) -> None:
     """Cancel a reconciliation that waits for the application, with its listener calls (INV-CL-01)."""
 
-    def reconciles(errand: Errand | None) -> bool:
-        return isinstance(errand, ListenerCall) and errand.reason.reconciles
+    def reconciles(event: BackgroundEvent | None) -> bool:
+        return isinstance(event, ListenerCall) and event.reason.reconciles
 
     member = turn.member
     waiting, reconciliation = member.waiting, member.reconciliation
     turn.member = turn.member._replace(queue=tuple(each for each in member.queue if not reconciles(each)))
     if waiting is not None:
-        errands = tuple(each for each in waiting.errands if not reconciles(each))
-        turn.member = turn.member._replace(waiting=replace(waiting, errands=errands))
+        background_events = tuple(each for each in waiting.background_events if not reconciles(each))
+        turn.member = turn.member._replace(waiting=replace(waiting, background_events=background_events))
     runs = waiting is not None and reconciles(waiting.running)
     if reconciliation is not None and reconciliation.stage in (Stage.REVOKE, Stage.ASSIGN) and not runs:
         turn.member = turn.member._replace(reconciliation=None)

@@ -43,22 +43,22 @@ def _alike(spec: GroupSpec) -> Target:
     pool, total = _unowned(spec, subscribed, owned)
     least, extras = divmod(total, len(spec.members))
     shares: dict[str, Share] = {}
-    rooms: list[tuple[str, int]] = []
+    unfilled: list[tuple[str, int]] = []
     for followers, (name, member) in zip(range(len(spec.members), 0, -1), spec.members.items(), strict=True):
         extra = extras > 0
-        room = least + extra
+        quota = least + extra
         kept, load = member.assigned, sum(map(len, member.assigned.values()))
-        if not tidy or load > room:
-            kept = _kept(kept, subscribed, room, pool)
+        if not tidy or load > quota:
+            kept = _kept(kept, subscribed, quota, pool)
             load = sum(map(len, kept.values()))
-        room -= load
-        if room and extra and followers > extras:
-            extra, room = False, room - 1
+        remaining = quota - load
+        if remaining and extra and followers > extras:
+            extra, remaining = False, remaining - 1
         extras -= extra
         shares[name] = kept
-        if room:
-            rooms.append((name, room))
-    _fill(shares, rooms, pool)
+        if remaining:
+            unfilled.append((name, remaining))
+    _fill(shares, unfilled, pool)
     return shares
 
 
@@ -83,30 +83,31 @@ def _unowned(
     return [(topic_id, sorted(numbers)) for topic_id, numbers in free if numbers], sum(sizes.values())
 
 
-def _kept(held: Share, subscribed: frozenset[bytes], room: int, pool: list[Part]) -> Share:
-    """The part of ``held`` that a member keeps, at most ``room``; the rest goes to the pool (A-UHOM-02)."""
-    fits = sum(map(len, held.values())) <= room  # otherwise the order decides what is taken away (A-UHOM-06)
+def _kept(held: Share, subscribed: frozenset[bytes], quota: int, pool: list[Part]) -> Share:
+    """The part of ``held`` that a member keeps, at most ``quota``; the rest goes to the pool (A-UHOM-02)."""
+    fits = sum(map(len, held.values())) <= quota  # otherwise the order decides what is taken away (A-UHOM-06)
     kept: dict[bytes, tuple[int, ...]] = {}
     for topic_id in held if fits else hash_order.of_map(held):
         if topic_id not in subscribed:
             continue  # A-UHOM-02: dropped, and in no pool
         numbers = held[topic_id] if fits else hash_order.of_numbers(held[topic_id])
-        if room and numbers:
-            kept[topic_id] = tuple(sorted(numbers[:room]))
-        if len(numbers) > room:
-            pool.append((topic_id, numbers[room:]))
-        room -= min(room, len(numbers))
+        if quota and numbers:
+            kept[topic_id] = tuple(sorted(numbers[:quota]))
+        if len(numbers) > quota:
+            pool.append((topic_id, numbers[quota:]))
+        quota -= min(quota, len(numbers))
     return kept
 
 
-def _fill(shares: dict[str, Share], rooms: list[tuple[str, int]], pool: list[Part]) -> None:
-    """Give the partitions of the pool, in its order, to the members that have room."""
+def _fill(shares: dict[str, Share], unfilled: list[tuple[str, int]], pool: list[Part]) -> None:
+    """Give the partitions of the pool, in its order, to the members below their quota. ``unfilled``: these
+    members, each with the number of partitions that it may still get."""
     parts = iter(pool)
     part: Part = b"", ()
     at = 0
-    for name, room in rooms:
+    for name, remaining in unfilled:
         share = shares[name] = dict(shares[name])
-        needed = room
+        needed = remaining
         while needed:
             if at == len(part[1]):
                 following = next(parts, None)
@@ -114,12 +115,12 @@ def _fill(shares: dict[str, Share], rooms: list[tuple[str, int]], pool: list[Par
                     return
                 part, at = following, 0
             topic_id, numbers = part
-            taken = numbers[at : at + needed]
-            at += len(taken)
-            needed -= len(taken)
+            chosen = numbers[at : at + needed]
+            at += len(chosen)
+            needed -= len(chosen)
             held = share.get(topic_id)
             if held:
-                taken = (*held, *taken)
-            share[topic_id] = tuple(sorted(taken) if len(taken) > 1 else taken)
+                chosen = (*held, *chosen)
+            share[topic_id] = tuple(sorted(chosen) if len(chosen) > 1 else chosen)
     if at < len(part[1]) or next(parts, None) is not None:
         raise AssignorError("partitions were left unassigned")  # A-UHOM-06

@@ -98,7 +98,7 @@ class _Work:
         while (giver := levels.lowered(held)) is not None:
             number = held[giver].pop()  # the highest; partitions received here are not given away again
             taker = next(lowest)
-            if levels.met:
+            if levels.balanced:
                 break
             owners[number] = taker
             self.loads[giver] -= 1
@@ -133,7 +133,7 @@ class _Levels:
         self._next = self._to - 1
 
     @property
-    def met(self) -> bool:
+    def balanced(self) -> bool:
         return self._high - self._low <= 1
 
     def raised(self) -> Iterator[int]:

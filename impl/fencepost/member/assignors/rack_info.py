@@ -11,7 +11,7 @@ from ..partitions import TopicPartition
 from .base import GroupMember, racks_matter
 
 
-class Nearness:
+class RackInfo:
     """Racks of members and of partitions; ``used`` is false if racks decide nothing."""
 
     def __init__(self, topics: Mapping[str, Topic], members: Mapping[str, GroupMember]) -> None:
@@ -42,7 +42,7 @@ class Nearness:
             return partitions
         return sorted(partitions, key=lambda each: sum(self._members_on[rack] for rack in self._rows[each]))
 
-    def next_near(self, partition: TopicPartition, members: Sequence[str], begin: int) -> int | None:
+    def next_rack_member(self, partition: TopicPartition, members: Sequence[str], begin: int) -> int | None:
         """Return the index of the first member on a replica's rack, from ``begin`` on and around; None: no member."""
         if not self._rows.get(partition):
             return None
