@@ -42,7 +42,7 @@ class Says(BaseModel):
     parts: list[int] | None = None
 
 
-class Told(BaseModel):
+class HeartbeatAnswer(BaseModel):
     """The answer to a worker. ``parts`` is None if unchanged."""
 
     epoch: int
@@ -67,7 +67,7 @@ async def misused(_: Request, error: Exception) -> JSONResponse:
 
 
 @app.post("/groups/{group}/workers/{worker}")
-async def beat(group: str, worker: str, says: Says) -> Told:
+async def beat(group: str, worker: str, says: Says) -> HeartbeatAnswer:
     joins = says.epoch == 0
     parts = () if joins else says.parts
     owned = None if parts is None else (TopicPartitions(TOPIC.topic_id, tuple(parts)),) if parts else ()
@@ -86,7 +86,7 @@ async def beat(group: str, worker: str, says: Says) -> Told:
         raise HTTPException(409, f"{answer.error_code.name}: {answer.error_message}")
     rows = answer.assignment
     mine = None if rows is None else sorted(part for row in rows for part in row.partitions)
-    return Told(epoch=answer.member_epoch, parts=mine, again_in_ms=answer.heartbeat_interval_ms)
+    return HeartbeatAnswer(epoch=answer.member_epoch, parts=mine, again_in_ms=answer.heartbeat_interval_ms)
 
 
 @app.get("/groups/{group}")
@@ -113,16 +113,16 @@ async def work(name: str, at: str, stops: asyncio.Event) -> None:
     url, epoch, parts = f"{at}/groups/orders/workers/{name}", 0, list[int]()
     while not stops.is_set():
         try:
-            told = await asyncio.to_thread(call, url, {"epoch": epoch, "parts": parts})
+            answer = await asyncio.to_thread(call, url, {"epoch": epoch, "parts": parts})
         except urllib.error.HTTPError as refused:
             print(f"{name} is rejected: {json.load(refused)['detail']}")
             epoch, parts = 0, []
             continue
-        epoch = int(str(told["epoch"]))
-        if isinstance(told["parts"], list):
-            parts = told["parts"]
+        epoch = int(str(answer["epoch"]))
+        if isinstance(answer["parts"], list):
+            parts = answer["parts"]
             print(f"epoch {epoch}: {name} works on {parts}")
-        await asyncio.sleep(int(str(told["again_in_ms"])) / 1000)
+        await asyncio.sleep(int(str(answer["again_in_ms"])) / 1000)
 
 
 async def main() -> None:

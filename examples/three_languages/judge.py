@@ -92,12 +92,12 @@ def _again(lines: Sequence[Line]) -> list[str]:
 def _forgotten(lines: Sequence[Line], log: Log, committed: Committed) -> list[str]:
     """Find acknowledged commits that are lost, and groups that are not at the end of a partition."""
     found = []
-    told: dict[tuple[str, int], int] = {}
+    acknowledged: dict[tuple[str, int], int] = {}
     for line in lines:
         if line["event"] == "committed":
             for partition, offset in line["offsets"]:
-                told[line["group"], partition] = max(told.get((line["group"], partition), 0), offset)
-    for (group, partition), offset in told.items():
+                acknowledged[line["group"], partition] = max(acknowledged.get((line["group"], partition), 0), offset)
+    for (group, partition), offset in acknowledged.items():
         if committed[group].get(partition, -1) < offset:
             at = committed[group].get(partition, "nothing")
             found.append(f"{group} had committed {partition}@{offset}, but the server has {at}")

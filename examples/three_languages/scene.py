@@ -61,10 +61,10 @@ class Server:
         command = [sys.executable, "-m", "fencepost_conformance.cli", "serve", *words]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
-        told = json.loads(self._process.stdout.readline() or '{"error": "it ended"}')
-        if "listen" not in told:
-            raise CannotRun(f"fencepost serve: {told['error']}")
-        self.at = told["listen"]
+        started = json.loads(self._process.stdout.readline() or '{"error": "it ended"}')
+        if "listen" not in started:
+            raise CannotRun(f"fencepost serve: {started['error']}")
+        self.at = started["listen"]
 
     def kill(self) -> None:
         """Kill the server with SIGKILL, if it runs."""
@@ -316,8 +316,8 @@ def main() -> None:
             sys.exit(2)
         finally:
             if given.lines:
-                told = sorted(scene.lines(), key=lambda line: line["at"])
-                given.lines.write_text("".join(json.dumps(line) + "\n" for line in told))
+                lines = sorted(scene.lines(), key=lambda line: line["at"])
+                given.lines.write_text("".join(json.dumps(line) + "\n" for line in lines))
     if given.json:
         print(json.dumps({"passed": not found, "faults": found, "counts": counts}))
     else:

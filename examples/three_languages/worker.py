@@ -21,7 +21,7 @@ def produce(at: str, topic: str, partitions: int, name: str, enough: threading.E
     """Produce numbered values to the partitions in turn."""
     producer = Producer({"bootstrap.servers": at, "enable.idempotence": True, "linger.ms": 5, "log_level": 0})
 
-    def told(error: Any, message: Any) -> None:
+    def on_delivery(error: Any, message: Any) -> None:
         if error is None:
             tell("acked", value=message.value().decode())
         else:
@@ -29,7 +29,7 @@ def produce(at: str, topic: str, partitions: int, name: str, enough: threading.E
 
     number = 0
     while not enough.is_set():
-        producer.produce(topic, f"{name}-{number}", partition=number % partitions, callback=told)
+        producer.produce(topic, f"{name}-{number}", partition=number % partitions, callback=on_delivery)
         producer.poll(PAUSE_S)
         time.sleep(PAUSE_S)
         number += 1

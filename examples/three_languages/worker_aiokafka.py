@@ -71,7 +71,7 @@ async def consume(at: str, topic: str, group: str, leave: asyncio.Event) -> None
         tell("committed", group=group, offsets=[list(row) for row in asked.items()])
         read.clear()
 
-    class Told(ConsumerRebalanceListener):  # type: ignore[misc]
+    class RebalanceListener(ConsumerRebalanceListener):  # type: ignore[misc]
         async def on_partitions_assigned(self, assigned: Any) -> None:
             tell("assigned", group=group, partitions=[row.partition for row in assigned])
 
@@ -81,7 +81,7 @@ async def consume(at: str, topic: str, group: str, leave: asyncio.Event) -> None
             tell("revoked", group=group, partitions=[row.partition for row in revoked])
 
     await consumer.start()
-    consumer.subscribe([topic], listener=Told())
+    consumer.subscribe([topic], listener=RebalanceListener())
     while not leave.is_set():
         try:
             found = await consumer.getmany(timeout_ms=200, max_records=100)

@@ -81,10 +81,10 @@ def _throw(turn: Turn) -> None:
     polled = turn.reader.polled
     if polled is not None and polled.problem is not None:
         turn.reader = turn.reader._replace(polled=None)
-        raise Thrown(_told(turn, polled.problem))
+        raise Thrown(_take_problem(turn, polled.problem))
 
 
-def _told(turn: Turn, problem: Problem) -> Problem:
+def _take_problem(turn: Turn, problem: Problem) -> Problem:
     """Return the problem to throw. It is not kept for the next search."""
     if problem == turn.reader.lookup_problem and turn.rules.searches_throw_once:
         turn.reader = turn.reader._replace(lookup_problem=None)
@@ -118,7 +118,7 @@ def position(turn: Turn, waiting: Waiting, partition: TopicPartition) -> CallRet
         if waiting.search is not None:
             return None
         if waiting.problem is not None:
-            raise Thrown(_told(turn, waiting.problem))
+            raise Thrown(_take_problem(turn, waiting.problem))
         offset = turn.reader.position(partition)
         if offset is not None:
             return CallReturned(offset)
@@ -172,7 +172,7 @@ def _look_up(turn: Turn, search: Search) -> LookupKey:
     return search.number
 
 
-def go_on(turn: Turn) -> None:
+def continue_lookups(turn: Turn) -> None:
     """Use look-ups that have ended; send those that wait, if they may be sent."""
     for key in reversed(_theirs(turn)):
         lookup = turn.reader.lookups[key]
@@ -188,7 +188,7 @@ def go_on(turn: Turn) -> None:
             else:
                 _reset(turn, replace(search, lookup=None))
     for waiting in turn.reader.lookups:
-        committed.go_on(turn, waiting)
+        committed.maybe_send_lookup(turn, waiting)
 
 
 def _theirs(turn: Turn) -> list[int]:
@@ -254,8 +254,8 @@ def _end(turn: Turn, search: Search, problem: Problem | None = None) -> None:
         elif reader.polled is not None and reader.polled.search == search.number:
             turn.reader = turn.reader._replace(polled=replace(reader.polled, problem=problem))
     elif reader.waiting is not None and reader.waiting.search == search.number:
-        told = None if problem is not None and problem.kind is ProblemKind.TIMEOUT else problem
-        turn.reader = turn.reader._replace(waiting=replace(reader.waiting, search=None, problem=told))
+        passed_problem = None if problem is not None and problem.kind is ProblemKind.TIMEOUT else problem
+        turn.reader = turn.reader._replace(waiting=replace(reader.waiting, search=None, problem=passed_problem))
 
 
 def _put(turn: Turn, search: Search) -> None:

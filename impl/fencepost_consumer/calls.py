@@ -168,7 +168,7 @@ def _wait(
     turn.reader = turn.reader._replace(waiting=Waiting(kind, turn.now + timeout, commit, partition))
 
 
-def go_on(turn: Turn) -> None:
+def maybe_complete_call(turn: Turn) -> None:
     """At the end of a step, let the waiting call return if it can."""
     waiting = turn.reader.waiting
     if waiting is None:
@@ -210,8 +210,8 @@ def _over(turn: Turn, waiting: Waiting) -> CallReturned | None:
                 if not waiting.looked and not (turn.coordinator_known() if in_time else known):
                     return None  # even if the offsets were found
             if in_time:
-                committed.go_on(turn, Purpose.CALL)
-            lookup = committed.taken(turn, Purpose.CALL)
+                committed.maybe_send_lookup(turn, Purpose.CALL)
+            lookup = committed.take_finished(turn, Purpose.CALL)
             if lookup is None:
                 return None
             found = lookup.found or {}

@@ -95,7 +95,7 @@ def wanted(turn: Turn, commit_id: int, partitions: frozenset[TopicPartition], *,
     start(turn, Cause.MEMBER, offsets, commit_id, closing=closing, deadline_ms=until)
 
 
-def go_on(turn: Turn) -> None:
+def advance_commits(turn: Turn) -> None:
     """Send commits that waited for the coordinator or a back-off, and report ended ones to the member."""
     waiting = turn.reader.waiting
     for commit in turn.reader.commits:
@@ -109,7 +109,7 @@ def go_on(turn: Turn) -> None:
         if commit.cause is Cause.MEMBER and commit.outcome is not None and not _others_first(turn, commit):
             if commit.closing:
                 run_callbacks(turn, throw=False)
-            _tell(turn, commit, commit.outcome)
+            _report_to_member(turn, commit, commit.outcome)
 
 
 def _others_first(turn: Turn, commit: Commit) -> bool:
@@ -235,17 +235,17 @@ def _classic_problem(turn: Turn, identity: tuple[str, int], error: ErrorCode) ->
                 return Problem(_K.FENCED_INSTANCE, error)  # K-OFF-14
             return Problem(_K.REBALANCE if preparing else _K.COMMIT_FAILED, error)
         case ErrorCode.REBALANCE_IN_PROGRESS:
-            _tell_refused(turn, error)
+            _report_refused(turn, error)
             return Problem(_K.REBALANCE, error)  # K-OFF-12
         case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION:
             if changed and preparing:
                 return Problem(_K.REBALANCE, error)
-            _tell_refused(turn, error)
+            _report_refused(turn, error)
             return Problem(_K.COMMIT_FAILED, error)  # K-OFF-13
     return Problem(_K.KAFKA, error)
 
 
-def _tell_refused(turn: Turn, error: ErrorCode) -> None:
+def _report_refused(turn: Turn, error: ErrorCode) -> None:
     """Report the error to the member. Even after an unsubscribe, the next join has it as its reason (K-ERR-17)."""
     if turn.reader.mode is not Mode.MANUAL:
         turn.emit(TellMember(CommitRefused(turn.now, error)))
@@ -322,9 +322,9 @@ def unsent_async(turn: Turn) -> bool:
     return any(each.cause in _QUEUED for each in unsent)
 
 
-def told(turn: Turn, commit: Commit, attempts: int) -> None:
+def set_reported_attempts(turn: Turn, commit: Commit, attempts: int) -> None:
     """Record that callbacks have run for this commit after so many attempts."""
-    _put(turn, replace(commit, told=attempts))
+    _put(turn, replace(commit, reported_attempts=attempts))
 
 
 def last_async(turn: Turn) -> bool:
@@ -397,7 +397,7 @@ def send_at_once(turn: Turn) -> None:
             _attempt(turn, replace(commit, retry_at=None))
 
 
-def _tell(turn: Turn, commit: Commit, outcome: Outcome) -> None:
+def _report_to_member(turn: Turn, commit: Commit, outcome: Outcome) -> None:
     """Report the commit to the member, which then continues (K-CB-01, N-REC-04)."""
     assert commit.label is not None
     result = CommitResult.FAILED

@@ -44,7 +44,7 @@ def initialise(turn: Turn) -> bool:
         deadline = turn.now + turn.reader.settings.default_api_timeout_ms
         lookup = begin(turn, Purpose.POSITIONS, missing, deadline)
     else:
-        lookup = go_on(turn, Purpose.POSITIONS)
+        lookup = maybe_send_lookup(turn, Purpose.POSITIONS)
     usable = _usable(turn, lookup)
     turn.wake()  # the consumer polls the network here, even if the response is there already
     if not usable:
@@ -120,12 +120,12 @@ def begin(turn: Turn, key: LookupKey, partitions: tuple[TopicPartition, ...], de
             drop(turn, other)
             if _same(turn, shared, partitions):
                 _put(turn, key, shared)
-                return go_on(turn, key)
+                return maybe_send_lookup(turn, key)
     _put(turn, key, fresh)
-    return go_on(turn, key)
+    return maybe_send_lookup(turn, key)
 
 
-def go_on(turn: Turn, key: LookupKey) -> Lookup:
+def maybe_send_lookup(turn: Turn, key: LookupKey) -> Lookup:
     """Send a look-up that waits for the coordinator or a back-off, if it may be sent now."""
     lookup = turn.reader.lookups[key]
     waits = lookup.request_id is not None or lookup.over or lookup.shares is not None or turn.reader.parting
@@ -278,11 +278,11 @@ def drop(turn: Turn, key: LookupKey) -> None:
     """Remove a look-up. The first one that shares it takes it over."""
     rest = dict(turn.reader.lookups)
     lookup = rest.pop(key, None)
-    heirs = [other for other, each in rest.items() if each.shares == key]
-    if lookup is not None and heirs:
-        for other in heirs:
-            rest[other] = replace(rest[other], shares=heirs[0])
-        rest[heirs[0]] = replace(lookup, deadline_ms=rest[heirs[0]].deadline_ms)
+    sharing_keys = [other for other, each in rest.items() if each.shares == key]
+    if lookup is not None and sharing_keys:
+        for other in sharing_keys:
+            rest[other] = replace(rest[other], shares=sharing_keys[0])
+        rest[sharing_keys[0]] = replace(lookup, deadline_ms=rest[sharing_keys[0]].deadline_ms)
     turn.reader = turn.reader._replace(lookups=rest)
 
 
@@ -295,10 +295,10 @@ def blocks(turn: Turn) -> bool:
     if not (_one_for_all(turn) or _same(turn, lookup, missing)):
         return False
     turn.check_coordinator()
-    return not _usable(turn, go_on(turn, Purpose.POSITIONS))
+    return not _usable(turn, maybe_send_lookup(turn, Purpose.POSITIONS))
 
 
-def taken(turn: Turn, purpose: Purpose) -> Lookup | None:
+def take_finished(turn: Turn, purpose: Purpose) -> Lookup | None:
     """Remove and return a look-up that is over; None if it is not."""
     lookup = turn.reader.lookups.get(purpose)
     if lookup is None or not _usable(turn, lookup):

@@ -295,9 +295,9 @@ class _Pair(ABC, Generic[M]):
             lost = False
         for command in commands:
             match command:
-                case TellMember(event=told):
-                    self.committed |= isinstance(told, CommitFinished)
-                    self._join(told)
+                case TellMember(event=member_event):
+                    self.committed |= isinstance(member_event, CommitFinished)
+                    self._join(member_event)
                 case Send(request_id=number) | SendToLeader(request_id=number):
                     self.commands.append(replace(command, request_id=2 * number + 1))
                 case FindCoordinator() if self.member.coordinator.looking_up:

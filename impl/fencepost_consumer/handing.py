@@ -134,8 +134,8 @@ def _prefer(turn: Turn, partition: TopicPartition, replica: int) -> None:
     turn.change(partition, replace(state, preferred=replica, preferred_until=until))
 
 
-def _known(told: int, before: int | None) -> int | None:
-    return told if told >= 0 else before
+def _known(reported: int, before: int | None) -> int | None:
+    return reported if reported >= 0 else before
 
 
 def _failed(turn: Turn, head: Buffered) -> None:

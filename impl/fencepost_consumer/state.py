@@ -113,10 +113,10 @@ class Commit:
     """A commit that has not ended, or whose callback has not run.
 
     ``number``: commits are numbered in call order. ``label``: the application's callback, or the member's commit id.
-    ``request_id`` None without ``outcome``: the commit waits for the coordinator, or until ``retry_at``. ``told``: the
-    number of attempts after which callbacks have run. ``identity``: the member's identity at the last attempt.
-    ``ended``: its place in the order in which commits end. ``deadline_ms``: end of the retries of a commit before a
-    reconciliation (N-REC-04)."""
+    ``request_id`` None without ``outcome``: the commit waits for the coordinator, or until ``retry_at``.
+    ``reported_attempts``: the number of attempts after which callbacks have run. ``identity``: the member's identity at
+    the last attempt. ``ended``: its place in the order in which commits end. ``deadline_ms``: end of the retries of a
+    commit before a reconciliation (N-REC-04)."""
 
     number: int
     cause: Cause
@@ -126,7 +126,7 @@ class Commit:
     deadline_ms: int | None = None
     request_id: int | None = None
     attempts: int = 0
-    told: int = 0
+    reported_attempts: int = 0
     retry_at: int | None = None
     identity: tuple[str, int] = ("", -1)
     outcome: Outcome | None = None

@@ -131,9 +131,9 @@ def step(reader: Reader, event: ReaderEvent, jitter: float = 1.0) -> tuple[Reade
     fetches = not (isinstance(event, Poll) and event.part in _BEFORE_FETCHES)
     if fetches:
         background.send_fetches(turn)
-    commits.go_on(turn)
+    commits.advance_commits(turn)
     coordinating.keep(turn)
-    calls.go_on(turn)
+    calls.maybe_complete_call(turn)
     if fetches:
         background.send_fetches(turn)
     coordinating.keep(turn)
@@ -173,7 +173,7 @@ def _handle(turn: Turn, event: ReaderEvent) -> None:
         case NeverArrived(request_id=request_id):
             _answered(turn, request_id, None)
         case MembershipChanged():
-            subscribing.told(turn, event)
+            subscribing.apply_membership(turn, event)
         case AssignmentAdopted(replaced=replaced, adopted=adopted):
             if adopted:
                 commits.restart_interval(turn)

@@ -73,7 +73,7 @@ def unsubscribe(turn: Turn) -> None:
     _own(turn, ())
 
 
-def told(turn: Turn, event: MembershipChanged) -> None:
+def apply_membership(turn: Turn, event: MembershipChanged) -> None:
     """Store the new membership (K-SUB-02). Only partitions that are taken away lose their position, whatever the
     member's state (N-CMT-05)."""
     before = turn.reader.membership.owned

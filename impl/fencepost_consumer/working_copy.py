@@ -109,8 +109,8 @@ class WorkingCopy:
     def watch(self) -> None:
         """Restrict the known epochs to the watched topics, as new metadata does (K-POS-08)."""
         reader, watched = self.reader, self.reader.watched_topics
-        told = {each: leader.epoch for each, leader in reader.leaders.items() if leader.epoch is not None}
-        epochs = {**told, **reader.last_epochs}
+        metadata_epochs = {each: leader.epoch for each, leader in reader.leaders.items() if leader.epoch is not None}
+        epochs = {**metadata_epochs, **reader.last_epochs}
         self.reader = reader._replace(last_epochs={each: at for each, at in epochs.items() if each.topic in watched})
 
     def saw_epoch(self, partition: TopicPartition, epoch: int | None) -> None:

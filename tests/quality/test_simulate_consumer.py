@@ -118,7 +118,7 @@ def test_a_fault_breaks_a_property_of_the_group(mutant, rule):
 
 def test_partitions_that_kafkas_client_does_not_report_go_to_a_second_member():
     """Kafka's client sends a full heartbeat while the assigned callback runs (N-HB-05)."""
-    report = simulate(draw_consumer_plan(52, replace(INTENDED, fault_untold_partitions_unreported=True)))
+    report = simulate(draw_consumer_plan(52, replace(INTENDED, fault_pending_partitions_unreported=True)))
     assert report.broken is not None
     assert report.broken.rule == "INV-KIP-09"
     assert simulate(draw_consumer_plan(52)).broken is None

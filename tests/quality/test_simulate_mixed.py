@@ -115,7 +115,7 @@ def test_under_the_newest_release_each_group_settles_and_each_violation_has_its_
 
 def test_a_member_that_stops_reporting_loses_the_partitions_that_it_has_not_taken():
     """The missing metadata arrive while the acknowledgement is in flight (N-HB-05, N-REC-02, M-REC-23)."""
-    faulty = replace(INTENDED, fault_untold_partitions_unreported=True)
+    faulty = replace(INTENDED, fault_pending_partitions_unreported=True)
     assert simulate(draw_mixed_plan(4021, faulty)).broken.rule == "INV-KIP-09"
     assert simulate(draw_mixed_plan(4021)).broken is None
 

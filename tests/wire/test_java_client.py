@@ -105,7 +105,7 @@ def test_unresolved_topics_are_awaited_with_heartbeats_at_full_speed(play, resol
 
 
 def test_partitions_of_a_running_callback_are_not_reported(play) -> None:
-    """N-HB-05, ``fault_untold_partitions_unreported``: a full heartbeat during the callback, because an answer was
+    """N-HB-05, ``fault_pending_partitions_unreported``: a full heartbeat during the callback, because an answer was
     lost."""
 
     def script(number: int, beat: Beat) -> Answer:
@@ -121,7 +121,7 @@ def test_partitions_of_a_running_callback_are_not_reported(play) -> None:
 
 
 def test_unreported_partitions_are_taken_while_they_are_withdrawn(play) -> None:
-    """N-REC-02, N-HB-05, INV-KIP-09, ``fault_untold_partitions_unreported``: the metadata of the topic arrive during
+    """N-REC-02, N-HB-05, INV-KIP-09, ``fault_pending_partitions_unreported``: the metadata of the topic arrive during
     ``onPartitionsAssigned(∅)``. A heartbeat that acknowledges nothing counts as the revocation of both partitions
     (M-REC-23)."""
     known, release = threading.Event(), threading.Event()

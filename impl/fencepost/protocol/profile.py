@@ -444,7 +444,7 @@ class Profile:
     fault_revocation_mark_stays: bool = switch(
         "member", "N-REC-11", says="a partition that is given back before its revocation is never fetched again"
     )
-    fault_untold_partitions_unreported: bool = switch(
+    fault_pending_partitions_unreported: bool = switch(
         "member",
         "N-HB-05",
         "INV-KIP-09",

@@ -210,7 +210,7 @@ def decoded(number: int, known: State, rows: Iterable[tuple[Any, ...]]) -> Logge
     """Decode the batches of a partition. Raises ``DamagedStore`` for damaged data."""
     loading, last = CODEC.loading(), -1
     for row in rows:
-        place, header, found = _taken(number, row)
+        place, header, found = _decoded_batch(number, row)
         last = place + found[-1][0]
         try:
             if header == PLAIN:
@@ -231,7 +231,7 @@ def decoded(number: int, known: State, rows: Iterable[tuple[Any, ...]]) -> Logge
     return records
 
 
-def _taken(number: int, row: tuple[Any, ...]) -> tuple[int, Header, list[packed.Kept]]:
+def _decoded_batch(number: int, row: tuple[Any, ...]) -> tuple[int, Header, list[packed.Kept]]:
     """Return the place of a batch, its header and its records. Raises ``DamagedStore``."""
     place, header, data = _whole(number, row)
     return place, header, packed.unpacked(data)
@@ -291,7 +291,7 @@ def delete(on: Statements, number: int, doomed: Mapping[int, Doomed]) -> int:
                 gone += len(some)
                 continue
         (row,) = on.rows(f"SELECT {_COLUMNS} FROM records WHERE number = ? AND place = ?", where)
-        _, header, found = _taken(number, row)
+        _, header, found = _decoded_batch(number, row)
         left = [each for each in found if batch + each[0] not in some]
         gone += len(found) - len(left)
         if left:

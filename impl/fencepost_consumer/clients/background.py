@@ -57,7 +57,7 @@ class JavaAsyncConsumer(Turn):
 
     def continue_background(self) -> None:
         """Use look-ups that have ended, and send those that wait (N-POLL-03)."""
-        background.go_on(self)
+        background.continue_lookups(self)
 
     # --- calls that wait ---
 
@@ -70,9 +70,9 @@ class JavaAsyncConsumer(Turn):
         if commits.last_async(self):
             return None
         commit = next(each for each in self.reader.commits if each.number == waiting.commit)
-        if not commit.told:
+        if not commit.reported_attempts:
             self.reader = self.reader._replace(last_async=-1)
-            commits.told(self, commit, 1)
+            commits.set_reported_attempts(self, commit, 1)
             commits.run_callbacks(self)
         return None if commit.outcome is None else CallReturned(problem=commit.outcome.problem)
 

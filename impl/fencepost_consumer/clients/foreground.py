@@ -56,9 +56,11 @@ class ForegroundConsumer(Turn):
         commit = self._commit_of(waiting)
         if waiting is None or commit is None or commit.outcome is not None:
             return
-        over = commit.attempts > commit.told if commit.request_id is None else self.now >= waiting.deadline_ms
+        over = (
+            commit.attempts > commit.reported_attempts if commit.request_id is None else self.now >= waiting.deadline_ms
+        )
         if over:
-            commits.told(self, commit, commit.attempts)
+            commits.set_reported_attempts(self, commit, commit.attempts)
             commits.run_callbacks(self, throw=waiting.kind is not CallKind.CLOSE)
 
     def commit_result(self, waiting: Waiting) -> CallReturned | None:

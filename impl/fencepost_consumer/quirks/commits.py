@@ -19,7 +19,7 @@ def as_they_end(_: Next[tuple[Commit, ...]], turn: Turn) -> tuple[Commit, ...]:
 
 
 @quirk("fault_close_keeps_callbacks", of=commits.last_callbacks)
-def untold(_: Next[None], turn: Turn) -> None:
+def skip_last_callbacks(_: Next[None], turn: Turn) -> None:
     """Run no callbacks at the end of a close. The classic consumer waits there for the responses to its asynchronous
     commits, but never runs their callbacks. Nor does the new one, if it has already waited for the last of them, as in
     the commit of its close (K-LEAVE-04, N-CLOSE-01)."""

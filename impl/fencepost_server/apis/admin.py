@@ -168,8 +168,8 @@ async def delete_topics(call: Call, request: DeleteTopicsRequest) -> Values:
     for name, topic_id in asked:
         if (name is None) is (topic_id == bytes(16)):
             words = _NEITHER if name is None else _BOTH
-            told: _Error = {"error_code": Code.invalid_request, "error_message": words}
-            answers.append({"name": name, "topic_id": topic_id, **told})
+            error_fields: _Error = {"error_code": Code.invalid_request, "error_message": words}
+            answers.append({"name": name, "topic_id": topic_id, **error_fields})
     asked = [(name, topic_id) for name, topic_id in asked if (name is None) is not (topic_id == bytes(16))]
     for name, topic_id in dict.fromkeys(asked):
         topic = node.topics.by_id.get(topic_id) if name is None else node.topics.by_name.get(name)

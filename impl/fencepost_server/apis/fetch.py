@@ -66,16 +66,16 @@ async def fetch(call: Call, request: FetchRequest) -> Values:
                 answer["error_code"] = code = _gone(call, known, key[1])
                 if code is Code.inconsistent_topic_id:  # found by Kafka's log, which names none
                     answer.pop("aborted_transactions", None)
-        number, told = sessions.answered(context, answers, names, by_id=by_id, now=time.monotonic())
+        number, included = sessions.answered(context, answers, names, by_id=by_id, now=time.monotonic())
     except Refused as refused:
         return {"error_code": refused.code}
-    if call.version < _DIVERGING_SINCE and any("diverging_epoch" in answer for _, answer in told):
-        return {  # a request of a later version has told the session how far the reader's epochs go
+    if call.version < _DIVERGING_SINCE and any("diverging_epoch" in answer for _, answer in included):
+        return {  # a request of a later version has stored the reader's epochs in the session
             **refusal(call.header, request, Code.unsupported_version),
             "session_id": optional(request, "session_id", NO_SESSION),
         }
     topics: dict[bytes | str, list[FetchedRow]] = {}
-    for (name, _), answer in told:
+    for (name, _), answer in included:
         topics.setdefault(name, []).append(answer)
     field = "topic_id" if by_id else "topic"
     return {"session_id": number, "responses": [{field: name, "partitions": topics[name]} for name in topics]}
@@ -172,10 +172,10 @@ async def _fetched(
         answer["aborted_transactions"] = [
             {"producer_id": one.producer_id, "first_offset": one.first} for one in got.aborted
         ]
-    return answer, _taken(log, offset, got, most, committed=committed)
+    return answer, _bytes_used(log, offset, got, most, committed=committed)
 
 
-def _taken(log: PartitionLog, offset: int, got: Fetched, most: int, *, committed: bool) -> int:
+def _bytes_used(log: PartitionLog, offset: int, got: Fetched, most: int, *, committed: bool) -> int:
     """Return how many bytes of the response's limit a partition uses; Kafka fills the rest with a part of the next
     batch."""
     return max(len(got.records), min(most, log.ready(offset, committed=committed))) if got.records else 0

@@ -70,9 +70,9 @@ async def metadata(call: Call, request: MetadataRequest) -> Values:
         if internal is not None and call.may(Operation.DESCRIBE, Resource.TOPIC, internal.name):
             rows.append(_topic(call, internal, rights=rights))
     else:
-        told = [(each.name, uuid_bytes(optional(each, "topic_id", _NO_UUID))) for each in asked]
-        await node.open_offsets(name or topic_id for name, topic_id in told)
-        for name, topic_id in dict.fromkeys(told):
+        requested = [(each.name, uuid_bytes(optional(each, "topic_id", _NO_UUID))) for each in asked]
+        await node.open_offsets(name or topic_id for name, topic_id in requested)
+        for name, topic_id in dict.fromkeys(requested):
             rows.append(await _asked(call, name, topic_id, may_create=may_create, rights=rights))
     return {
         "brokers": [

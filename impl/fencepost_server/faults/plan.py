@@ -110,18 +110,18 @@ class Chances:
         return found
 
 
-def parse(told: object) -> Plan:
+def parse(value: object) -> Plan:
     """Return the plan of a JSON value: ``{"seed": 7, "faults": [{"do": "lose", "api": "heartbeat", "nth": 3}, ...]}``.
     Raises ``BadPlan``."""
-    if not isinstance(told, Mapping) or not isinstance(told.get("faults"), list):
+    if not isinstance(value, Mapping) or not isinstance(value.get("faults"), list):
         raise BadPlan('a plan must be an object with a list "faults"')
-    unknown = told.keys() - {"faults", "seed"}
+    unknown = value.keys() - {"faults", "seed"}
     if unknown:
         raise BadPlan(f"a plan has no field {sorted(unknown)[0]!r}; the fields are faults, seed")
-    seed = told.get("seed", 0)
+    seed = value.get("seed", 0)
     if not isinstance(seed, int):
         raise BadPlan(f"seed must be a whole number (got {seed!r})")
-    return Plan(tuple(_fault(number, row) for number, row in enumerate(told["faults"], 1)), seed)
+    return Plan(tuple(_fault(number, row) for number, row in enumerate(value["faults"], 1)), seed)
 
 
 _KINDS: Final[dict[str, tuple[type, ...]]] = {

@@ -32,14 +32,14 @@ class Made:
 
     def rows(self) -> list[tuple[str, str]]:
         """Return name and value of each row that has a value."""
-        told = (
+        every_row = (
             ("made by", f"fencepost {self.release}"),
             ("commit", self.commit),
             ("date", self.date),
             ("command", self.command),
             *self.facts,
         )
-        return [(name, value) for name, value in told if value]
+        return [(name, value) for name, value in every_row if value]
 
     def html(self) -> str:
         """Return the foot of a page."""

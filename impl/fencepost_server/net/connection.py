@@ -8,10 +8,10 @@ There are two ways through this file:
 
 - *With the task* (``_run``): wait for a whole frame, answer it, write the answer, repeat. This serves every API. A
   Fetch may wait here for seconds, and so do the requests behind it.
-- *Without the task* (``_go_on``): a request that only the coordinator handles, as a heartbeat or a commit, is handled
-  where its bytes arrive. That saves a switch to the task and back. It is possible only while the task waits for a
-  frame. ``begin`` returns the answer, or a ``Begun`` whose answer comes when the records are durable (``_finish``), or
-  None for a frame that needs the task; then the task wakes up and handles it.
+- *Without the task* (``_handle_buffered``): a request that only the coordinator handles, as a heartbeat or a commit, is
+  handled where its bytes arrive. That saves a switch to the task and back. It is possible only while the task waits for
+  a frame. ``begin`` returns the answer, or a ``Begun`` whose answer comes when the records are durable (``_finish``),
+  or None for a frame that needs the task; then the task wakes up and handles it.
 
 *Backpressure.* A peer that sends faster than it is served fills the buffer; above ``_AHEAD`` bytes the connection stops
 reading, and TCP stops the peer. A peer that does not read its answers fills the transport's buffer; then the connection
@@ -169,7 +169,7 @@ class Connection(asyncio.BufferedProtocol):
         if self.doing is Doing.IDLE:
             self._now(Doing.READING)
         if self._begun is None and not self._full and self._arrived is not None and not self._arrived.done():
-            self._go_on()
+            self._handle_buffered()
         elif len(self._buffer) > _AHEAD:
             self._pause()
         if self._memory.exhausted and len(self._buffer) > _AHEAD:
@@ -186,7 +186,7 @@ class Connection(asyncio.BufferedProtocol):
             if not self._writable.done():
                 self._writable.set_result(None)
         elif self.doing is Doing.WRITING:
-            self._go_on()
+            self._handle_buffered()
 
     def eof_received(self) -> bool:
         """Close the connection: the peer sends no further data."""
@@ -311,7 +311,7 @@ class Connection(asyncio.BufferedProtocol):
 
     # without the task
 
-    def _go_on(self) -> None:
+    def _handle_buffered(self) -> None:
         """Handle frames that need no task, while the task waits for one. Wake the task at the first that needs it."""
         if self._draining:
             self._close()
@@ -366,7 +366,7 @@ class Connection(asyncio.BufferedProtocol):
             self._now(Doing.WRITING)
         else:
             self._now(Doing.IDLE)
-            self._go_on()
+            self._handle_buffered()
 
     def _close(self) -> None:
         """Close the connection when all data is sent."""

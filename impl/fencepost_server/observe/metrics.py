@@ -72,8 +72,8 @@ def _head(name: str, kind: str, words: str) -> Iterable[str]:
 
 
 def _line(name: str, labels: Mapping[str, str], value: float) -> str:
-    told = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
-    return f"{name}{{{told}}} {value}" if told else f"{name} {value}"
+    label_text = ",".join(f'{key}="{_escaped(text)}"' for key, text in labels.items())
+    return f"{name}{{{label_text}}} {value}" if label_text else f"{name} {value}"
 
 
 def _escaped(text: str) -> str:

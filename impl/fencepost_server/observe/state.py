@@ -108,11 +108,11 @@ async def _members(node: Node, names: tuple[str, ...]) -> dict[str, MembersRow]:
                 ],
             }
     consumer = await node.groups.request(ConsumerGroupDescribeRequest(names))
-    for told in consumer.groups if isinstance(consumer, ConsumerGroupDescribeResponse) else ():
-        if told.error_code is ErrorCode.NONE:
-            found[told.group_id] = {
-                "assignor": told.assignor_name,
-                "epoch": told.group_epoch,
+    for described in consumer.groups if isinstance(consumer, ConsumerGroupDescribeResponse) else ():
+        if described.error_code is ErrorCode.NONE:
+            found[described.group_id] = {
+                "assignor": described.assignor_name,
+                "epoch": described.group_epoch,
                 "members": [
                     {
                         "member": one.member_id,
@@ -123,7 +123,7 @@ async def _members(node: Node, names: tuple[str, ...]) -> dict[str, MembersRow]:
                         "assignment": {part.topic_name: list(part.partitions) for part in one.assignment},
                         "target": {part.topic_name: list(part.partitions) for part in one.target_assignment},
                     }
-                    for one in told.members
+                    for one in described.members
                 ],
             }
     return found

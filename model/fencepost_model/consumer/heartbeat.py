@@ -287,8 +287,8 @@ def compute_target_assignment(
     old = {} if found.replaced is None else {found.member.member_id: found.replaced.member_id}
     known = before = dict(group.target)
     if t.variant.consumer.replacement_has_target:
-        old = {heir: giver for heir, giver in old.items() if giver in before}
-        known = before | {heir: before[giver] for heir, giver in old.items()}
+        old = {replacement: predecessor for replacement, predecessor in old.items() if predecessor in before}
+        known = before | {replacement: before[predecessor] for replacement, predecessor in old.items()}
     specs = tuple(
         [
             MemberSpec(

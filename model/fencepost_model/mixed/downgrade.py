@@ -74,7 +74,7 @@ def downgrade(
     t.classic = draft.close()
 
 
-def downgraded_assignment(t: GroupStep, group: ConsumerGroup, member: Member, heir_of: str) -> Target | None:
+def downgraded_assignment(t: GroupStep, group: ConsumerGroup, member: Member, target_member_id: str) -> Target | None:
     """Return the partitions that the classic group assigns to the member: those that it holds (X-DOWN-04). None if it
     cannot be converted."""
     return tuple(sorted(without_epochs((*member.assigned, *member.revoking))))

@@ -33,11 +33,11 @@ def assign_target(
     t: GroupStep,
     group: ConsumerGroup,
     member: Member,
-    heir_of: str,
+    target_member_id: str,
 ) -> Target | None:
-    """Assign the target of ``heir_of``, whatever the member holds (X-DOWN-04). A member may have none if it joined
-    while no target could be computed, and is then not converted (V-67)."""
-    target = group.target_of(heir_of)
+    """Assign the target of ``target_member_id``, whatever the member holds (X-DOWN-04). A member may have none if it
+    joined while no target could be computed, and is then not converted (V-67)."""
+    target = group.target_of(target_member_id)
     return () if target is None and t.variant.mixed.downgrade_follows_target else target
 
 

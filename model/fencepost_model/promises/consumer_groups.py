@@ -72,8 +72,8 @@ def _given_only_if_free(step: GroupStep) -> str:
             owner = holders.get(each)
             if owner is None or owner.member_id == member.member_id:
                 continue
-            is_heir = owner.instance is not None and owner.instance == member.instance
-            if not is_heir or owner.member_id in stay:
+            is_replacement = owner.instance is not None and owner.instance == member.instance
+            if not is_replacement or owner.member_id in stay:
                 return f"{member.member_id} is assigned partition {each}, which {owner.member_id} still held"
     return ""
 

@@ -74,7 +74,7 @@ FAULTS = (
     Mutant(
         "unstable-offsets-read", R, ("K-OFF-01",), "",
         "a fetch of offsets does not wait for open transactions",
-        (Replacement(COMMITTED, "go_on", "require_stable=True", "require_stable=False"),),
+        (Replacement(COMMITTED, "maybe_send_lookup", "require_stable=True", "require_stable=False"),),
     ),
     Mutant(
         "leader-not-asked-again", R, ("K-POS-07",), "",

@@ -64,7 +64,7 @@ def wild_backoff(_: Next[int], turn: ConsumerTurn, attempts: int) -> int:
     return max(0, int(min(delay, settings.retry_backoff_max_ms)))
 
 
-@quirk("fault_untold_partitions_unreported", of=requests.reported)
+@quirk("fault_pending_partitions_unreported", of=requests.reported)
 def reports_reconciled(_: Next[frozenset[TopicIdPartition]], turn: ConsumerTurn) -> frozenset[TopicIdPartition]:
     """Report only what was reconciled last. A coordinator that revokes another partition takes that as given up
     (M-REC-23) and assigns it elsewhere, while the member adopts it from the older target (N-HB-05, INV-KIP-09)."""

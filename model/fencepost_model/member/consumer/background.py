@@ -80,7 +80,7 @@ def _body(d: ClientDraft) -> ConsumerGroupHeartbeatRequest:
         d.rule("N-HB-03")
         rows: dict[bytes, list[int]] = {}
         all_of_it = now.current.partitions if now.current else frozenset()
-        if now.epoch >= 0 and d.variant.reports_untold_partitions:
+        if now.epoch >= 0 and d.variant.reports_pending_partitions:
             d.rule("N-HB-05")
             # Partitions that the member may own before the answer: a gap in the list would give them away.
             all_of_it |= now.had | (now.target.partitions if now.target else frozenset())

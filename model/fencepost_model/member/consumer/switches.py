@@ -28,7 +28,7 @@ DIFFERENCES: Final = checked(
         "fault_close_tells_again": {"given_up_at_close": kafka.give_up_again},
         "fault_queued_callback_survives": {"drop_callbacks": kafka.keep_callbacks, "aborted_calls_nothing": False},
         "fault_revocation_mark_stays": {"revocation_mark_ends": False},
-        "fault_untold_partitions_unreported": {"reports_untold_partitions": False},
+        "fault_pending_partitions_unreported": {"reports_pending_partitions": False},
         "fault_part_acknowledged_again": {"acknowledges_part_once": False},
         "fault_failed_assignment_stays": {"repairs_failed_assignment": False},
         "old_no_close_options": {"has_close_options": False},

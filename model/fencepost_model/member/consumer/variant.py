@@ -27,7 +27,7 @@ class ClientVariant:
         True, "N-HB-07", "N-ERR-03", says="a joining member that is rejected waits for the back-off"
     )
     sends_rack: bool = rule(True, "N-HB-02", "V-90", says="a joining member sends its rack")
-    reports_untold_partitions: bool = rule(
+    reports_pending_partitions: bool = rule(
         True,
         "N-HB-05",
         "INV-KIP-09",

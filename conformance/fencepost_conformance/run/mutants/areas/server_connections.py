@@ -59,7 +59,7 @@ FAULTS = (
         "send JoinGroup, which waits, and Heartbeat in one packet: the answers must come in that order",
         (
             Replacement(
-                CONNECTION, "Connection._go_on",
+                CONNECTION, "Connection._handle_buffered",
                 "while self._begun is None and (frame := self._whole()) is not None:",
                 "while (frame := self._whole()) is not None:",
             ),
