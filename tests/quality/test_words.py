@@ -1,18 +1,26 @@
-"""Every public function and class of the core is described in words before the rules are named."""
+"""Every public function and class of the core is described in words before the rules are named, and no identifier of
+the library or the model contains a word that only this project used."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 CORE = Path(__file__).parents[2] / "impl"
+MODEL = CORE.parent / "model"
 FILES = sorted(CORE.rglob("*.py"))
 _ID = re.compile(r"\b(?!KIP-)[A-Z]+(?:-[A-Z0-9]+)*-\d+[a-z]?(?:\([ivx]+\))?")
 _SHORTEST = 3
+#: Words for things that have a name in Kafka's source or in the field: the response, the record's key, the replacement
+_PRIVATE = re.compile(
+    r"(?:^|_)(?:aims?|clerks?|desks?|errands?|go(?:es)?_on|heirs?|met|sinking|(?:un)?told|wish(?:es)?)(?:_|$)"
+)
 
 
 def public(body: list[ast.stmt], within: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.ClassDef]]:
@@ -75,3 +83,28 @@ def test_words_come_first(file: Path) -> None:
 )
 def test_first_words_of_a_docstring(text: str, good: bool) -> None:
     assert opens_with_words(text) is good
+
+
+def is_private(name: str) -> bool:
+    """Whether an identifier, in camel case or with underscores, contains a private word."""
+    return _PRIVATE.search(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()) is not None
+
+
+def private_names(source: str) -> list[str]:
+    """Return the identifiers with a private word, in a module's code; comments and texts do not count."""
+    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+    return sorted({each.string for each in tokens if each.type == tokenize.NAME and is_private(each.string)})
+
+
+def test_identifiers_have_no_private_words() -> None:
+    files = [*FILES, *sorted(MODEL.rglob("*.py"))]
+    found = {str(file.relative_to(CORE.parent)): private_names(file.read_text(encoding="utf-8")) for file in files}
+    assert {file: names for file, names in found.items() if names} == {}, "name the value: the response, the key, ..."
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["told", "_Told", "told_regex", "generation_told", "untold", "runErrands", "_go_on", "HeirOf", "sinking", "met"],
+)
+def test_a_private_word_is_found_in_code(name: str) -> None:
+    assert private_names(f"# told\n{name} = 'told'\nmethod = f'{{metrics}} told'\n") == [name]

@@ -44,7 +44,7 @@ def test_protocols_that_agreed_still_agree(protocol: MemberProtocol) -> None:
 
 def test_a_member_without_the_error_of_its_commit_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """K-OFF-12, K-OFF-13."""
-    monkeypatch.setattr(commits, "_tell_refused", lambda *_: None)
+    monkeypatch.setattr(commits, "_report_refused", lambda *_: None)
     assert differing() is not None
 
 
