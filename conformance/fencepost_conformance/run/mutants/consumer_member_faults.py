@@ -122,7 +122,7 @@ FAULTS = (
                 RECONCILING, "start",
                 "if settings.auto_commit and member.subscription.owned:",
                 "if revoked:\n"
-                "    turn.member = turn.member._replace(current=resolved, taken=resolved.partitions)\n"
+                "    turn.member = turn.member._replace(current=resolved, delivered=resolved.partitions)\n"
                 "if settings.auto_commit and member.subscription.owned:",
             ),
         ),
@@ -133,7 +133,7 @@ FAULTS = (
         (
             Replacement(
                 REQUESTS, "reported",
-                " | member.taken | partitions_of(under_way) | partitions_of(member.target)",
+                " | member.delivered | partitions_of(under_way) | partitions_of(member.target)",
                 "",
             ),
         ),

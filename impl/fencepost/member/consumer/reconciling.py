@@ -194,7 +194,7 @@ def replace_assignment(turn: ConsumerTurn) -> None:
     pending = subscription.pending_callback | (reconciliation.partitions - subscription.owned)
     turn.member = turn.member._replace(
         subscription=replace(subscription, pending_callback=pending).assign(reconciliation.partitions),
-        taken=reconciliation.assignment.partitions,
+        delivered=reconciliation.assignment.partitions,
     )
     turn.remember(reconciliation.partitions)
 

@@ -76,7 +76,7 @@ def reported(turn: ConsumerTurn) -> frozenset[TopicIdPartition]:
         return reconciled
     reconciliation = member.reconciliation
     under_way = None if reconciliation is None or reconciliation.outdated else reconciliation.assignment
-    return reconciled | member.taken | partitions_of(under_way) | partitions_of(member.target)  # N-HB-05
+    return reconciled | member.delivered | partitions_of(under_way) | partitions_of(member.target)  # N-HB-05
 
 
 def partitions_of(assignment: LocalAssignment | None) -> frozenset[TopicIdPartition]:

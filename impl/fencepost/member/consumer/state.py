@@ -221,7 +221,7 @@ class ConsumerMember(NamedTuple):
     # assignments
     target: LocalAssignment | None = None
     current: LocalAssignment | None = None
-    taken: frozenset[TopicIdPartition] = frozenset()  #: given to the application, reconciled or not
+    delivered: frozenset[TopicIdPartition] = frozenset()  #: given to the application, reconciled or not
     names: Mapping[bytes, str] = MappingProxyType({})  #: of topics in the last target (N-REC-02)
     reconciliation: Reconciliation | None = None
 

@@ -78,7 +78,7 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         self.member = self.member._replace(
             subscription=self.member.subscription.assign(()),
             current=None,
-            taken=frozenset(),
+            delivered=frozenset(),
             target=None,
             names=MappingProxyType({}),
         )
