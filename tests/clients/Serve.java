@@ -64,11 +64,11 @@ public final class Serve {
                     List<String> found = read(consumer, 8);
                     check(found.size() == 8, found);
                     consumer.commitSync();
-                    ConsumerGroupDescription told =
+                    ConsumerGroupDescription described =
                             admin.describeConsumerGroups(List.of(group)).all().get().get(group);
-                    check(told.groupState() == GroupState.STABLE, told);
-                    check(told.members().size() == 1, told);
-                    check(told.members().iterator().next().assignment().topicPartitions().size() == 4, told);
+                    check(described.groupState() == GroupState.STABLE, described);
+                    check(described.members().size() == 1, described);
+                    check(described.members().iterator().next().assignment().topicPartitions().size() == 4, described);
                 }
                 var offsets = admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get();
                 check(offsets.size() == 4, offsets);
@@ -96,8 +96,8 @@ public final class Serve {
             AlterConfigOp shorter = new AlterConfigOp(
                     new ConfigEntry("consumer.session.timeout.ms", "46000"), AlterConfigOp.OpType.SET);
             admin.incrementalAlterConfigs(Map.of(config, List.of(shorter))).all().get();
-            Config told = admin.describeConfigs(List.of(config)).all().get().get(config);
-            check(told.get("consumer.session.timeout.ms").value().equals("46000"), told);
+            Config settings = admin.describeConfigs(List.of(config)).all().get().get(config);
+            check(settings.get("consumer.session.timeout.ms").value().equals("46000"), settings);
             System.out.println("group settings");
 
             try (KafkaProducer<String, String> producer = new KafkaProducer<>(

@@ -19,7 +19,7 @@ from .test_findings import DOCS, read, run, seen
 ALL = {A: (0, 1, 2, 3)}
 SESSION, REBALANCE = TimerKind.CONSUMER_SESSION, TimerKind.CONSUMER_REBALANCE
 #: Traces of Kafka 4.3.1 that the core repeats under Kafka's profile, but not under ``intended``.
-MENDED = ("leave-not-stored", "confirmation-not-stored", "late-join")
+FIXED = ("leave-not-stored", "confirmation-not-stored", "late-join")
 
 
 def lose(scene: ConsumerScene, *beat: object, **more: object) -> None:
@@ -140,14 +140,14 @@ def test_a_member_that_comes_back_after_a_leave_owns_nothing() -> None:
     assert scene.who("m3").state is MemberState.STABLE
 
 
-@pytest.mark.parametrize("name", [*MENDED, "unreported-partitions"])
+@pytest.mark.parametrize("name", [*FIXED, "unreported-partitions"])
 def test_the_core_does_as_kafka_did(name: str) -> None:
     trace = read(DOCS / "findings" / "consumer" / f"{name}.jsonl")
     assert len(seen(trace)) == len(trace.events)
     assert first_difference(as_far_as_recorded(run(trace, KAFKA_4_3), seen(trace)), seen(trace)) is None
 
 
-@pytest.mark.parametrize("name", MENDED)
+@pytest.mark.parametrize("name", FIXED)
 def test_the_intended_protocol_does_not(name: str) -> None:
     trace = read(DOCS / "findings" / "consumer" / f"{name}.jsonl")
     assert first_difference(as_far_as_recorded(run(trace, INTENDED), seen(trace)), seen(trace)) is not None

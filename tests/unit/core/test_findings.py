@@ -24,7 +24,7 @@ from fencepost_conformance.traces.observation import Observation
 DOCS = Path(__file__).parents[3] / "docs"
 FILES = sorted((DOCS / "findings").glob("**/*.jsonl"))
 #: a fault of the member, which a coordinator cannot prevent
-NOT_MENDED = {"unreported-partitions"}
+NOT_FIXED = {"unreported-partitions"}
 
 
 def read(path: Path) -> EventTrace:
@@ -56,7 +56,7 @@ def test_the_model_follows(path: Path) -> None:
     assert followed.refused is None
 
 
-@pytest.mark.parametrize("path", [path for path in FILES if path.stem not in NOT_MENDED], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [path for path in FILES if path.stem not in NOT_FIXED], ids=lambda path: path.stem)
 def test_the_intended_protocol_does_not(path: Path) -> None:
     trace = read(path)
     session = CoreSession(trace.settings, INTENDED, JavaOrder(MemberIds()))

@@ -26,7 +26,7 @@ from fencepost_conformance.traces.observation import Observation
 
 FOLDER = Path(__file__).parents[3] / "docs" / "findings"
 #: a fault of the member, which a coordinator cannot prevent
-NOT_MENDED = {"unreported-partitions"}
+NOT_FIXED = {"unreported-partitions"}
 
 
 @cache
@@ -49,7 +49,7 @@ def test_the_fault_is_present_as_kafka_does_it(finding: Finding) -> None:
 
 @pytest.mark.parametrize("finding", FINDINGS, ids=lambda each: each.name)
 def test_the_fault_is_gone_under_intended(finding: Finding) -> None:
-    expected = Verdict.PRESENT if finding.name in NOT_MENDED else Verdict.GONE
+    expected = Verdict.PRESENT if finding.name in NOT_FIXED else Verdict.GONE
     assert judged(INTENDED.name)[finding.name].verdict is expected
 
 

@@ -157,8 +157,8 @@ def check_upgrade(before: GroupView, after: ConsumerGroupView, names: dict[bytes
     instances = {member.instance_id for member in after.members if member.instance_id is not None}
     for member in before.members:
         same = now.get(member.member_id)
-        heir = member.group_instance_id is not None and member.group_instance_id in instances
-        demand(same is not None or heir, "INV-CONV-01", f"{name}: {member.member_id} is missing after the upgrade")
+        replaces = member.group_instance_id is not None and member.group_instance_id in instances
+        demand(same is not None or replaces, "INV-CONV-01", f"{name}: {member.member_id} is missing after the upgrade")
         demand(
             same is None or same.classic is None or same.instance_id == member.group_instance_id,
             "INV-CONV-01",

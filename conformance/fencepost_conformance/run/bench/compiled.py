@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...common.repository import root
 from ...generate.plan import GroupProtocol
 from ..compiled import build, is_of_these_sources
-from .core import AIMS, in_turn, probe, row
+from .core import GOALS, in_turn, probe, row
 from .measure import Row
 
 
@@ -18,5 +18,5 @@ def compiled() -> list[Row]:
     for protocol in GroupProtocol:
         with probe("intended", protocol, built) as native, probe("intended", protocol) as sources:
             rates = in_turn([native, sources])
-        rows.append(row("compiled", protocol, "from the sources", rates, AIMS[protocol][1]))
+        rows.append(row("compiled", protocol, "from the sources", rates, GOALS[protocol][1]))
     return rows

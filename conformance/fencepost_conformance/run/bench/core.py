@@ -15,7 +15,7 @@ from .measure import Row
 
 _ROUNDS = 5
 #: Goals from the sources, and compiled.
-AIMS = {
+GOALS = {
     GroupProtocol.CLASSIC: ("50,000", "100,000"),
     GroupProtocol.CONSUMER: ("20,000", "40,000"),
     GroupProtocol.MIXED: ("20,000", "40,000"),
@@ -58,7 +58,7 @@ def core() -> list[Row]:
     rows = []
     for protocol in GroupProtocol:
         with probe("intended", protocol) as intended, probe("kafka-4.4", protocol) as release:
-            rows.append(row("core", protocol, "under kafka-4.4", in_turn([intended, release]), AIMS[protocol][0]))
+            rows.append(row("core", protocol, "under kafka-4.4", in_turn([intended, release]), GOALS[protocol][0]))
     return rows
 
 

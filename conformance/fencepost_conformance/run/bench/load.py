@@ -29,7 +29,7 @@ from .measure import Row
 _ROUNDS = 5
 _WARMING = 4  #: loads after which Java has compiled the hot code
 _TOPICS = 10
-AIM = "2"
+GOAL = "2"
 
 
 class Shape(NamedTuple):
@@ -112,7 +112,7 @@ def _row(what: str, pairs: list[tuple[Loaded, Loaded]]) -> Row:
         "Kafka's serde and coordinator, warm",
         statistics.median(theirs.seconds for _, theirs in pairs),
         statistics.median(mine.seconds / theirs.seconds for mine, theirs in pairs),
-        AIM,
+        GOAL,
     )
 
 

@@ -47,16 +47,16 @@ class Parts:
                 found = work()
         except (_LateError, CannotRun, BrokerFault) as reason:
             self.skipped[f"{self.name}: {part}"] = str(reason)
-            self._tell(f"{part}: skipped: {str(reason).splitlines()[0]}")
+            self._print(f"{part}: skipped: {str(reason).splitlines()[0]}")
             return None
-        self._tell(f"{part}: {time.monotonic() - began:.1f} s")
+        self._print(f"{part}: {time.monotonic() - began:.1f} s")
         return found
 
     def measured(self, rows: Sequence[Row]) -> Measured:
         """Return these rows as the result, with what was skipped."""
         return Measured(rows, self.skipped)
 
-    def _tell(self, line: str) -> None:
+    def _print(self, line: str) -> None:
         print(f"{self.name}: {line}", file=sys.stderr, flush=True)
 
 

@@ -19,7 +19,7 @@ _LOCAL = re.compile(r"local(\[(\*|\d+)(, *\d+)?\])?")
 _STANDALONE = re.compile(r"spark://[^/,\s:]+:\d+(,[^/,\s:]+:\d+)*")
 _KUBERNETES = re.compile(r"k8s://(https?://)?(?P<host>\[[^]]+\]|[^/,\s:]+)(:(?P<port>\d+))?(/\S*)?")
 #: any of these tells executors the address of this process
-_TOLD_BY = ("spark.driver.host", "spark.driver.bindAddress")
+_SET_BY_OPTIONS = ("spark.driver.host", "spark.driver.bindAddress")
 _CONNECT_S = 5
 
 
@@ -79,14 +79,14 @@ def driver_address(place: Place, environment: Mapping[str, str] = os.environ) ->
     Raises ``CannotRun`` if the executors could not reach it there.
     """
     cluster = place.master and is_cluster(place.master)
-    if any(name in _TOLD_BY for name, _ in place.conf) or (cluster and "SPARK_LOCAL_IP" in environment):
+    if any(name in _SET_BY_OPTIONS for name, _ in place.conf) or (cluster and "SPARK_LOCAL_IP" in environment):
         return {}
     if cluster and not all(map(_is_loopback, _hosts(place.master))):
         raise CannotRun(
             f"the executors of {place.master} must reach this process, which listens on loopback by default: "
             "give its address for them with --conf spark.driver.host=ADDRESS"
         )
-    return dict.fromkeys(_TOLD_BY, LOOPBACK)
+    return dict.fromkeys(_SET_BY_OPTIONS, LOOPBACK)
 
 
 def require_reachable(master: str, environment: Mapping[str, str] = os.environ) -> None:

@@ -59,7 +59,7 @@ def releases_view(lab: Lab) -> dict[str, Any]:
         "there": there.name,
         "equal": len(pairs) - len(apart),
         "count": len(apart),
-        "differences": [_told(one, other, here, there) for one, other in apart[:SHOWN]],
+        "differences": [_row(one, other, here, there) for one, other in apart[:SHOWN]],
         "causes": [] if not apart else _causes(lab, side.lab, *apart[0]),
         "skipped": list(side.skipped),
         "sides": [
@@ -141,7 +141,7 @@ def _pairs(ours: Sequence[_Item], theirs: Sequence[_Item]) -> list[tuple[_Item |
 # --- what a difference shows ---
 
 
-def _told(one: _Item | None, other: _Item | None, here: Profile, there: Profile) -> dict[str, Any]:
+def _row(one: _Item | None, other: _Item | None, here: Profile, there: Profile) -> dict[str, Any]:
     item = one or other
     assert item is not None
     left: Mapping[str, tuple[str, ...]] = {} if one is None else one.parts

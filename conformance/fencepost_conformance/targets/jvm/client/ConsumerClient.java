@@ -288,7 +288,7 @@ final class ConsumerClient extends Play {
         rest();
         if (reading) {
             if (events.get(first).path("metadata").asBoolean() && updates++ == 0) {
-                tellLeaders();
+                setLeaders();
                 rest();
             }
             return;
@@ -330,7 +330,7 @@ final class ConsumerClient extends Play {
         }
     }
 
-    private void tellLeaders() {
+    private void setLeaders() {
         metadata.updateWithCurrentRequestVersion(Reads.metadata(cluster, leaders, true), false, time.now);
     }
 
@@ -422,7 +422,7 @@ final class ConsumerClient extends Play {
         switch (event.get("kind").asText()) {
             case "metadata" -> {
                 leaders = event.get("leaders");
-                tellLeaders();
+                setLeaders();
                 leaders = event.get("truth");
             }
             case "poll" -> call(() -> {

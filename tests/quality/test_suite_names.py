@@ -1,0 +1,67 @@
+"""No identifier of the conformance suite, of its Java and JavaScript parts or of a test contains a word that only this
+project used for a thing that has a name: the answer, the message, the output, the expected assignment."""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+FILES: Final = sorted(
+    file
+    for folder in ("conformance", "tests")
+    for file in (ROOT / folder).rglob("*")
+    if file.suffix in {".py", ".java", ".js"} and not {"node_modules", "target", "data"} & {*file.parts}
+)
+PRIVATE: Final = re.compile(
+    r"(?:^|_)(?:aims?|clerks?|desks?|errands?|go(?:es)?_on|heirs?|mended|met|sinking|tells?|tenures?|(?:un)?told)(?:_|$)"
+)
+#: a method of Python's files; a switch of the profiles, which traces contain; an output of the library's consumer and a
+#: part of its poll
+ALLOWED: Final = frozenset({"tell", "fault_untold_partitions_unreported", "TellMember", "ERRANDS"})
+#: comments and texts of Java and JavaScript
+_TEXT: Final = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
+
+
+def is_private(name: str) -> bool:
+    """Whether an identifier, in camel case or with underscores, contains a private word."""
+    return PRIVATE.search(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()) is not None
+
+
+def identifiers(code: str, suffix: str) -> set[str]:
+    """Return the names in a program; comments and texts do not count."""
+    if suffix == ".py":
+        tokens = tokenize.generate_tokens(io.StringIO(code).readline)
+        return {each.string for each in tokens if each.type == tokenize.NAME}
+    return {*re.findall(r"\w+", _TEXT.sub(" ", code))}
+
+
+def private_names(code: str, suffix: str) -> list[str]:
+    """Return the names with a private word. The name of a test is a sentence, which may contain the verb."""
+    names = identifiers(code, suffix) - ALLOWED
+    return sorted(name for name in names if is_private(name) and not name.startswith("test_"))
+
+
+def test_the_suite_and_the_tests_have_no_private_words() -> None:
+    assert len(FILES) > 1_000
+    found = {file: private_names(file.read_text(encoding="utf-8"), file.suffix) for file in FILES}
+    assert {str(file.relative_to(ROOT)): names for file, names in found.items() if names} == {}, "name its contents"
+
+
+@pytest.mark.parametrize(
+    ("code", "suffix", "names"),
+    [
+        ("# told\ntold = 'met'\n", ".py", ["told"]),
+        ("def f(last_told, taken): ...\n", ".py", ["last_told"]),
+        ("def test_it_is_told(): ...\n", ".py", []),
+        ('/* told */ Trace.goOn(errands, "told"); // met\n', ".java", ["errands", "goOn"]),
+        ("const isTold = `${met}`, b = 'told';\n", ".js", ["isTold", "met"]),
+    ],
+)
+def test_a_private_word_is_found_in_code(code: str, suffix: str, names: list[str]) -> None:
+    assert private_names(code, suffix) == names
