@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from types import SimpleNamespace
 from typing import Any
 
 from fencepost.coordinator import admin, routing
+from fencepost.coordinator.kernel import operations
 from fencepost.coordinator.offsets import validation
 from fencepost.protocol.errors import ErrorCode
 from fencepost_conformance.cli import main
@@ -34,8 +34,8 @@ def commits_are_not_fenced() -> None:
 
 def lists(change: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> None:
     """ListGroups lists groups that do not exist."""
-    committed = admin.reads.committed
-    admin.reads = SimpleNamespace(committed=lambda step: change(committed(step)), visible_rows=admin.reads.visible_rows)  # type: ignore[assignment]
+    committed = operations.committed_groups
+    operations.committed_groups = lambda step: change(committed(step))
 
 
 def lists_deleted_groups() -> None:

@@ -156,7 +156,7 @@ def over_the_wire(monkeypatch: pytest.MonkeyPatch, _: Path, kinds: Kinds) -> lis
         advance: Callable[[int], None] = more[-1]
         for seed, kind in enumerate(kinds):
             broken = Checked("", "", "broken", 0, WHY)
-            monkeypatch.setattr(over_wire, "check_trace", look if kind is not BROKEN else lambda _, b=broken: b)
+            monkeypatch.setattr(over_wire, "check_trace", look if kind is not BROKEN else lambda _, b=broken, **__: b)
             summary.add_judged(over_wire.judge(plan.job, seed, traces[kind]))
             advance(1)
 

@@ -129,6 +129,27 @@ def test_a_request_that_is_never_answered_ends_its_trace() -> None:
     assert (row.outcome, row.left, row.failed) == (TraceOutcome.REFUSED, "no answer to Heartbeat v4", True)
 
 
+def test_an_unknown_member_of_a_group_that_the_trace_created_is_refused(tmp_path: Path) -> None:
+    """In a recorded trace the group may have existed before."""
+    path = tmp_path / "commit.jsonl"
+    path.write_text(
+        '{"type":"trace","version":1,"kind":"wire"}\n'
+        '{"type":"connected","at_ms":0,"connection":1,"client":"here:1"}\n'
+        '{"type":"sent","at_ms":1,"connection":1,"correlation_id":3,"api_key":12,"api_version":4,"client_id":"c",'
+        '"body":{"group_id":"run-g","generation_id":1,"member_id":"m","group_instance_id":null}}\n'
+        '{"type":"received","at_ms":2,"connection":1,"correlation_id":3,"api_key":12,"api_version":4,'
+        '"body":{"error_code":27}}\n'
+    )
+    (trace,) = read_traces(path)
+    assert isinstance(trace, WireTrace)
+    job = Job("a:1", "kafka-4.4", 9)
+    for created, outcome in ((None, TraceOutcome.UNDECIDED), ("other-", TraceOutcome.UNDECIDED)):
+        assert over_wire.judge(job, 3, trace, created=created).row.outcome == outcome
+    row = over_wire.judge(job, 3, trace, created="run-").row
+    assert row.outcome == TraceOutcome.REFUSED
+    assert "expected UNKNOWN_MEMBER_ID" in row.left
+
+
 def test_a_broker_that_stops_responding_loses_no_results(monkeypatch: pytest.MonkeyPatch) -> None:
     """``play`` finds the port closed in its third trace."""
     (trace,) = read_traces(CORPUS / "alone-java.jsonl.gz")

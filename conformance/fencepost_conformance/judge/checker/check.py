@@ -280,9 +280,11 @@ def check_trace(
     limits: Limits | None = None,
     profile: Profile | None = None,
     given: Mapping[str, Setting] | None = None,
+    created: str | None = None,
 ) -> Verdict:
     """The verdict about one wire trace; ``profile`` replaces the one that the trace names, ``given`` (by field) the
-    settings in its header.
+    settings in its header. No group whose id begins with ``created`` existed before the trace, and no other client
+    uses it.
 
     Line numbers count the lines of the file. For a trace without a file, they count from 1 after the header.
     """
@@ -313,7 +315,9 @@ def check_trace(
     topics = topic_events(trace)
     for history in groups.values():
         events += len(history.events)
-        alive, perhaps_alive = alive_before(history, scala=scala)
+        alive = perhaps_alive = None
+        if created is None or not history.group_id.startswith(created):
+            alive, perhaps_alive = alive_before(history, scala=scala)
         if history.foreign is not None or alive is not None:
             at, why = history.foreign or (alive.line if alive else 0, "was alive before the trace began")
             outcome, line, reason = "undecided", _line(trace, at), f"group {history.group_id!r} {why}"

@@ -94,8 +94,9 @@ async def _all(
     async def some() -> None:
         """Play trace after trace; all these tasks run at the same time."""
         for seed in seeds:
-            played = await play(place, seed, job, known, prefix=f"fencepost-{run}-{seed}")
-            check = asyncio.create_task(_judged(pool, job, seed, played))
+            prefix = f"fencepost-{run}-{seed}"
+            played = await play(place, seed, job, known, prefix=prefix)
+            check = asyncio.create_task(_judged(pool, job, seed, played, prefix))
             checks.add(check)
             check.add_done_callback(take)
             await asyncio.wait({check})
@@ -120,27 +121,28 @@ async def _all(
 _NO_TRACE: Final = WireTrace(Settings(), PROFILES["kafka-4.4"], (), 0, "", (), ())
 
 
-async def _judged(pool: ProcessPoolExecutor, job: Job, seed: int, played: Played) -> Judged:
+async def _judged(pool: ProcessPoolExecutor, job: Job, seed: int, played: Played, prefix: str) -> Judged:
     """Return the checker's verdict from a worker process: the search takes more time than everything else. If the
     player itself failed, the trace counts as broken, and the run continues."""
     trace = played.trace
     if played.failure:
         return Judged(_row(seed, trace, TraceOutcome.BROKEN, left=played.failure), trace)
-    done = await asyncio.get_running_loop().run_in_executor(pool, _judge_only, job, seed, trace, played.fault)
+    done = await asyncio.get_running_loop().run_in_executor(pool, _judge_only, job, seed, trace, played.fault, prefix)
     return replace(done, trace=trace)
 
 
-def _judge_only(job: Job, seed: int, trace: WireTrace, fault: str) -> Judged:
+def _judge_only(job: Job, seed: int, trace: WireTrace, fault: str, prefix: str) -> Judged:
     """Judge, and return the verdict without the trace. If the checker itself fails, the trace counts as broken."""
     try:
-        return replace(judge(job, seed, trace, fault), trace=_NO_TRACE)
+        return replace(judge(job, seed, trace, fault, created=prefix), trace=_NO_TRACE)
     except Exception as error:
         return Judged(_row(seed, trace, TraceOutcome.BROKEN, left=failed_inside(error)), _NO_TRACE)
 
 
-def judge(job: Job, seed: int, trace: WireTrace, fault: str = "") -> Judged:
-    """Return the checker's verdict on a trace as a row; one that ended early by a broker's ``fault`` is rejected."""
-    verdict = check_trace(trace)
+def judge(job: Job, seed: int, trace: WireTrace, fault: str = "", *, created: str | None = None) -> Judged:
+    """Return the checker's verdict on a trace as a row; one that ended early by a broker's ``fault`` is rejected.
+    ``created``: the beginning of the ids of groups that the trace created."""
+    verdict = check_trace(trace, created=created)
     outcome = _OUTCOMES[verdict.outcome]
     event, field, left, right, hint = -1, "", verdict.reason, "", ""
     if verdict.refusals:

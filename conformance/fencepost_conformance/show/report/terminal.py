@@ -19,6 +19,8 @@ from ...traces.wire.settings import assumed_words, settings_json
 from ..listing import Listing
 
 _SHOWN = 15
+#: the number of characters of a value that a row shows; nearly all sentences are shorter
+_LONGEST = 400
 #: names of counts
 WORDS = {
     "diverged": "ended at known differences",
@@ -156,13 +158,17 @@ def _failures(summary: Summary) -> Listing:
     if len(groups) > _SHOWN:
         listing.caption = f"and {counted(len(groups) - _SHOWN, 'groups')} more (--json has all). {listing.caption}"
     for group in groups[:_SHOWN]:
-        values = (escape(text[:160]) for text in (group.left, group.right))
+        values = (escape(_start_of(text)) for text in (group.left, group.right))
         known = summary.accepted.get(group.key)
         place = f"{summary.job.name(group.seed)}, {'line' if summary.over_wire else 'event'} {group.event}"
         listing.add(
             escape(group.key), f"{group.traces:,}", place, *values, "" if known is None else escape(known.reason)
         )
     return listing
+
+
+def _start_of(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
 
 
 def sides_of(summary: Summary) -> tuple[str, str]:
