@@ -138,7 +138,7 @@ FALSIFIED: Final[dict[Falsify, tuple[str, str]]] = {
     an_error: (JOIN_AND_LEAVE, "NONE"),
     another_leader: (JOIN_AND_LEAVE, "leader 'one-"),
     a_dropped_answer: (JOIN_AND_LEAVE, "first the answer to JoinGroup v9"),
-    another_epoch: (CONSUMER, "NONE, epoch 3"),
+    another_epoch: (CONSUMER, "NONE, epoch 2"),
     assigned_partitions_of_another: (CONSUMER, "assignment no partitions"),
     a_fenced_member: (CONSUMER, "NONE, epoch 2"),
     a_dropped_heartbeat: (CONSUMER, "first the answer to ConsumerGroupHeartbeat v1"),
