@@ -114,6 +114,41 @@ def test_the_strips_stay_in_view_and_rules_have_their_text(tmp_path: Path, brows
     assert browser.script("return document.querySelector('.rule').open")
 
 
+def test_a_history_is_filtered_by_member_and_its_strips_stay(tmp_path: Path, browser: Browser) -> None:
+    browser.open(MAKERS["history"](tmp_path).as_uri())
+    visible = "[...document.querySelectorAll({!r})].filter(each => each.style.display !== 'none')"
+    rows, strips = (f"return {visible.format(each)}.length" for each in ("tr[data-about]", "rect[data-about]"))
+    everything = browser.script(rows), browser.script(strips)
+    member = browser.script("return document.querySelector('rect[data-about]').dataset.about")
+    browser.script(
+        "const only = document.querySelector('.filter [name=member]');"
+        f"only.value = {member}[0]; only.dispatchEvent(new Event('change'))"
+    )
+    of_member = browser.script(rows), browser.script(strips)
+    assert 0 < of_member[0] < everything[0]
+    assert 0 < of_member[1] < everything[1]
+    told = browser.script(f"return [...new Set({visible.format('rect[data-about]')}.map(each => each.dataset.about))]")
+    assert told == [member]
+    assert f"{of_member[0]} of {everything[0]} rows" in browser.script(
+        "return document.querySelector('.filter [role=status]').textContent"
+    )
+    link = browser.script("return location.href")
+    browser.open("about:blank")
+    browser.open(link)
+    assert (browser.script(rows), browser.script(strips)) == of_member
+    browser.script(
+        "const all = document.querySelector('.filter [name=member]'); all.value = '';"
+        "all.dispatchEvent(new Event('change')); scrollTo(0, document.body.scrollHeight)"
+    )
+    top = browser.script("return Math.round(document.querySelector('.held').getBoundingClientRect().top)")
+    assert top == 0
+    browser.script(
+        "const find = document.querySelector('.filter [name=find]'); find.value = 'joined';"
+        "find.dispatchEvent(new Event('input'))"
+    )
+    assert 0 < browser.script(rows) < everything[0]
+
+
 @pytest.fixture
 def served() -> Iterator[str]:
     """The status page and its state, on a port."""

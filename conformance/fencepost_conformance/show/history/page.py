@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
@@ -44,14 +45,30 @@ def _overview(history: History) -> str:
         )
         for each in history.groups
     )  # fmt: skip
-    return _table(COLUMNS, rows, texts=3)
+    names = [each.group for each in history.groups]
+    return _filter("group", names) + _table(COLUMNS, rows, texts=3, filtered=True)
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int) -> str:
-    """Return a table; the first ``texts`` columns are text, the others numbers."""
+def _filter(kind: str, names: Iterable[str]) -> str:
+    """Return the controls that choose what is shown; the script fills them in. ``names``: of groups or members."""
+    return f'<div class="tools filter" data-kind="{kind}" data-names="{_json(sorted(set(names)))}"></div>'
+
+
+def _about(names: Iterable[str]) -> str:
+    """Return the mark of a row or of a part of a picture that a filter may hide."""
+    return f' data-about="{_json([*names])}"'
+
+
+def _json(value: object) -> str:
+    return escape(json.dumps(value, ensure_ascii=False), quote=True)
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int, *, filtered: bool = False) -> str:
+    """Return a table; the first ``texts`` columns are text, the others numbers. ``filtered``: the first column is the
+    name by which a row is chosen."""
     head = "".join(f"<th>{escape(each)}</th>" for each in heads)
     body = "".join(
-        "<tr>"
+        f"<tr{_about(row[:1]) if filtered else ''}>"
         + "".join(f"<td{'' if at < texts else ' class=n'}>{escape(cell)}</td>" for at, cell in enumerate(row))
         + "</tr>"
         for row in rows
@@ -90,10 +107,16 @@ def _event(event: Event, names: Mapping[str, str], *, linked: bool) -> str:
     style = ' class="bad"' if event.kind in (Kind.BREACH, Kind.COMMIT_BACK, Kind.ABORTED) else ""
     mark = f' id="o{event.offset}"' if linked else ""
     return (
-        f'<tr{mark}><td class="dim" style="white-space: nowrap">{time_of(event.at_ms)}</td>'
+        f'<tr{mark}{_about(_members(event))}><td class="dim" style="white-space: nowrap">{time_of(event.at_ms)}</td>'
         f'<td class="n dim">{event.offset}</td>'
         f"<td{style}>{escape(sentence(event, names))}</td></tr>"
     )
+
+
+def _members(event: Event) -> dict[str, None]:
+    """Return the members that the event names, in order."""
+    moved = (member for move in event.moves for member in (move.old, move.new) if member is not None)
+    return dict.fromkeys((*event.members, *moved))
 
 
 class _Axis:
@@ -129,7 +152,8 @@ def _strips(history: History, group: GroupHistory) -> str:
         until = "the end of the log" if each.end_ms is None else time_of(each.end_ms)
         title = f"{named(each.place, history.names)}: {each.member}, {time_of(each.begin_ms)} to {until}"
         parts.append(
-            f'<rect class="m{numbers[each.member] % COLOURS}" x="{begin}" y="{rows[each.place]}" '
+            f'<rect{_about([each.member])} class="m{numbers[each.member] % COLOURS}" '
+            f'x="{begin}" y="{rows[each.place]}" '
             f'width="{max(round(end - begin, 1), 1)}" height="{_BAR}"><title>{escape(title)}</title></rect>'
         )
     legend = "".join(
@@ -137,11 +161,13 @@ def _strips(history: History, group: GroupHistory) -> str:
     )
     size = f'viewBox="0 0 {_NAMES + _WIDTH + 10} {height + 20}" width="{_NAMES + _WIDTH + 10}"'
     picture = f'<svg {size} role="group" aria-label="Owners of partitions over time">{"".join(parts)}</svg>'
+    members = [*numbers, *(name for event in group.events for name in _members(event))]
     return (
         "<h2>Who held which partition</h2>"
+        f'<div class="held">{_filter("member", members)}'
         f'<div class="legend" style="overflow-wrap: anywhere">{legend}'
         '<span class="dim">grey bands: rebalances</span></div>'
-        f'<div class="picture">{picture}</div>'
+        f'<div class="picture">{picture}</div></div>'
     )
 
 

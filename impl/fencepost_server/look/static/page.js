@@ -283,6 +283,45 @@ function clock(ms) {
 
 const charts = [...document.querySelectorAll('.trace')].map((place, at) => new Chart(place, at + 1));
 
+// --- filters: of the rows of tables and the parts of pictures that say what they are about ---
+
+class Filter {
+  constructor(tools) {
+    const find = element('input', '', {type: 'search', name: 'find', value: shared.get('find') || ''});
+    const names = JSON.parse(tools.dataset.names), kind = tools.dataset.kind;
+    this.find = find;
+    this.count = element('span', '', {className: 'dim', role: 'status'});
+    this.parts = [...document.querySelectorAll('[data-about]')].map(part => [part, JSON.parse(part.dataset.about)]);
+    const add = (text, input) => { const label = element('label'); label.append(`${text} `, input); tools.append(label); };
+    if (names.length > 1) {
+      this.only = element('select', '', {name: kind});
+      this.only.append(element('option', `all ${kind}s`, {value: ''}),
+        ...names.map(value => element('option', brief(value), {value, title: value})));
+      this.only.value = shared.get(kind) || '';
+      if (this.only.selectedIndex < 0) this.only.value = '';
+      this.only.onchange = () => { remember(kind, this.only.value); this.apply(); };
+      add(kind, this.only);
+    }
+    find.oninput = () => { remember('find', find.value.trim()); this.apply(); };
+    add('find', find);
+    tools.append(this.count);
+    this.apply();
+  }
+
+  apply() {
+    const only = this.only?.value || '', find = this.find.value.trim().toLowerCase();
+    let rows = 0, shown = 0;
+    for (const [part, about] of this.parts) {
+      const isRow = part.tagName === 'TR';
+      const fits = (!only || about.includes(only)) && (!isRow || !find || part.textContent.toLowerCase().includes(find));
+      part.style.display = fits ? '' : 'none';
+      if (isRow) { rows++; shown += fits; }
+    }
+    this.count.textContent = `${shown.toLocaleString('en')} of ${rows.toLocaleString('en')} rows`;
+  }
+}
+for (const tools of document.querySelectorAll('.filter')) new Filter(tools);
+
 // --- tables ---
 
 for (const table of document.querySelectorAll('main table')) {
