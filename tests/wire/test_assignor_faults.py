@@ -28,7 +28,7 @@ AssignorsOf = Callable[[str], AbstractContextManager[KafkaAssignors]]
 Shares = Mapping[str, tuple[TopicPartition, ...]] | None
 
 
-class Wish(NamedTuple):
+class Joiner(NamedTuple):
     """A member's subscription, its claims, and their generation."""
 
     topics: str
@@ -44,11 +44,11 @@ class Group(NamedTuple):
     """``partitions``: the number of partitions of each topic."""
 
     partitions: tuple[tuple[str, int], ...]
-    wishes: tuple[Wish, ...]
+    joiners: tuple[Joiner, ...]
 
     @property
     def size(self) -> int:
-        return sum(count for _, count in self.partitions) + sum(each.size for each in self.wishes)
+        return sum(count for _, count in self.partitions) + sum(each.size for each in self.joiners)
 
     @property
     def topics(self) -> dict[str, Topic]:
@@ -56,7 +56,7 @@ class Group(NamedTuple):
 
     @property
     def members(self) -> dict[str, GroupMember]:
-        rows = zip("abc", self.wishes, strict=False)
+        rows = zip("abc", self.joiners, strict=False)
         return {
             name: GroupMember(Subscription(tuple(each.topics), None, each.claims, each.generation))
             for name, each in rows
@@ -94,14 +94,16 @@ def _subsets(of: tuple[str | TopicPartition, ...], least: int, most: int) -> Ite
 def groups(fault: Fault) -> list[Group]:
     """Yield all groups, the smallest first."""
     real = [TopicPartition(name, n) for name, count in fault.partitions for n in range(count + fault.beyond)]
-    wishes = [
-        Wish("".join(map(str, topics)), tuple(each for each in claims if isinstance(each, TopicPartition)), generation)
+    joiners = [
+        Joiner(
+            "".join(map(str, topics)), tuple(each for each in claims if isinstance(each, TopicPartition)), generation
+        )
         for topics in _subsets(tuple(name for name, _ in fault.partitions), fault.least, len(fault.partitions))
         for claims in _subsets(tuple(real), 0, 2)
         for generation in ((1, 2) if claims else (2,))
     ]
     found = [
-        Group(fault.partitions, each) for count in range(1, fault.most + 1) for each in product(wishes, repeat=count)
+        Group(fault.partitions, each) for count in range(1, fault.most + 1) for each in product(joiners, repeat=count)
     ]
     return sorted(found, key=lambda group: group.size)
 
@@ -177,10 +179,10 @@ def test_kafka_believes_every_claim(kafka: Callable[[Sequence[Group]], list[Shar
     draw = Random("shrunk")
     numbers = [TopicPartition(name, number) for name in "tu" for number in range(4)]
 
-    def wish() -> Wish:
-        return Wish("tu", tuple(draw.sample(numbers, draw.randint(0, 4))), draw.choice((1, 2, 2, 2)))
+    def joiner() -> Joiner:
+        return Joiner("tu", tuple(draw.sample(numbers, draw.randint(0, 4))), draw.choice((1, 2, 2, 2)))
 
-    every = [Group((("t", 2), ("u", 2)), tuple(wish() for _ in range(draw.randint(1, 3)))) for _ in range(2_000)]
+    every = [Group((("t", 2), ("u", 2)), tuple(joiner() for _ in range(draw.randint(1, 3)))) for _ in range(2_000)]
     theirs = kafka(every)
     assert [ours(each, faults=True) for each in every] == theirs
     wrong = [each for each, shares in zip(every, theirs, strict=True) if not is_allowed(each, shares)]
