@@ -127,8 +127,10 @@ def test_a_history_is_filtered_by_member_and_its_strips_stay(tmp_path: Path, bro
     of_member = browser.script(rows), browser.script(strips)
     assert 0 < of_member[0] < everything[0]
     assert 0 < of_member[1] < everything[1]
-    told = browser.script(f"return [...new Set({visible.format('rect[data-about]')}.map(each => each.dataset.about))]")
-    assert told == [member]
+    counted = browser.script(
+        f"return [...new Set({visible.format('rect[data-about]')}.map(each => each.dataset.about))]"
+    )
+    assert counted == [member]
     assert f"{of_member[0]} of {everything[0]} rows" in browser.script(
         "return document.querySelector('.filter [role=status]').textContent"
     )
