@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import re
 import tokenize
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -59,3 +60,19 @@ def test_the_suite_and_the_tests_have_no_private_words() -> None:
 )
 def test_a_private_word_is_found_in_code(code: str, suffix: str, names: list[str]) -> None:
     assert private_names(code, suffix) == names
+
+
+def equal_names(files: Iterable[Path]) -> dict[str, list[str]]:
+    """Return the test files of one name whose folders are not packages. Pytest collects only the first of them."""
+    alone = sorted(file for file in files if not (file.parent / "__init__.py").is_file())
+    found = {name: [str(file.parent.name) for file in alone if file.name == name] for name in {f.name for f in alone}}
+    return {name: folders for name, folders in found.items() if len(folders) > 1}
+
+
+def test_test_files_have_different_names(tmp_path: Path) -> None:
+    assert equal_names((ROOT / "tests").rglob("test_*.py")) == {}
+    for folder in ("one", "two", "package"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "test_a.py").touch()
+    (tmp_path / "package" / "__init__.py").touch()
+    assert equal_names(tmp_path.rglob("test_*.py")) == {"test_a.py": ["one", "two"]}
