@@ -43,6 +43,12 @@ def test_promises_hold(kind: str, part: int) -> None:
     assert wrong == [], seed_line(drawn)
 
 
+def test_a_slow_static_member_that_leaves_has_given_up_what_it_should_have_revoked() -> None:
+    """Its program still works when another member begins with one of these partitions (M-PE-04)."""
+    result = judge("secured", 1_865_963_677)
+    assert (result.broken, result.seen["overlap after removal"] > 0) == ("", True)
+
+
 def test_a_schedule_is_the_same_twice() -> None:
     """The same seed gives the same schedule, also where members choose their ids and their jitter."""
     for kind in KINDS:

@@ -15,6 +15,7 @@ from typing import Final, Unpack
 
 from fencepost import GroupBroker, Settings, Topic
 from fencepost.aio.inside import Inside
+from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH
 from fencepost.remote import Groups
 from fencepost.store import StoreError
 from fencepost.work import Worker
@@ -155,11 +156,14 @@ class FaultyBroker:
         self._links[worker].fail(trouble, self._random.choice((0.3, 2.2, 3.5)), self._random.choice((0.2, 0.9)))
 
     def has_member(self, member_id: str) -> bool:
-        """Whether it has the member in the group."""
+        """Whether it has the member in the group, and the member has not left for a while, as a static member does. It
+        then gives up what it should have revoked (M-PE-04)."""
         broker = self._running
         with suppress(Exception):
             consumers = broker.consumer_view(GROUP)
-            if consumers is not None and any(each.member_id == member_id for each in consumers.members):
+            if consumers is not None and any(
+                each.member_id == member_id and each.member_epoch != STATIC_LEAVE_EPOCH for each in consumers.members
+            ):
                 return True
             classic = broker.view(GROUP)
             return classic is not None and any(each.member_id == member_id for each in classic.members)

@@ -4,6 +4,8 @@ The guarantees that are checked, under every failure:
 
 - While a worker works on a partition and the coordinator has it as a member, no other member begins with the partition,
   unless a request has just arrived that its client had given up (docs/divergences.md).
+  A static member of KIP-848 that has left for a while, for example because its program was too slow, does not count:
+  the partitions that it should have revoked are free then, as in Kafka.
   Static classic members over the port are an exception, as in Kafka: a member whose JoinGroup comes after the rebalance
   timeout stays in the group, and the leader does not learn which partitions it owns.
 - A commit that returned is durable. Once another worker has committed a partition, no commit of an earlier share of it
