@@ -18,7 +18,7 @@ from fencepost_conformance.run.bench import serve
 from fencepost_conformance.run.bench.parts import Parts
 from fencepost_conformance.run.bench.served import Server
 
-#: Ends the processor's idleness only after an hour.
+#: Ends after every limit here; without a limit the test fails instead of hanging.
 STUCK = [sys.executable, "-c", "import time; time.sleep(20)"]
 
 
@@ -38,7 +38,7 @@ def test_a_late_part_is_interrupted_and_the_next_one_runs(capsys: pytest.Capture
     parts = Parts("serve", 60)
     began = time.monotonic()
     assert parts.run("stuck", 0.2, lambda: subprocess.run(STUCK, check=True)) is None
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 10
     assert parts.run("next", 60, lambda: "done") == "done"
     assert parts.skipped == {"serve: stuck": "did not end within 0.2 s"}
     assert "serve: stuck: skipped: did not end within 0.2 s" in capsys.readouterr().err
@@ -57,7 +57,7 @@ def test_a_late_part_closes_what_it_has_opened() -> None:
 
     def work() -> None:
         with server():
-            time.sleep(60)
+            time.sleep(20)
 
     Parts("serve", 60).run("stuck", 0.1, work)
     assert closed == [True]
@@ -65,7 +65,7 @@ def test_a_late_part_closes_what_it_has_opened() -> None:
 
 def test_no_part_runs_after_the_end_of_the_whole() -> None:
     parts = Parts("serve", 0.2)
-    parts.run("first", 60, lambda: time.sleep(60))
+    parts.run("first", 60, lambda: time.sleep(20))
     parts.run("second", 60, lambda: pytest.fail("it ran"))
     assert parts.skipped == {
         "serve: first": "did not end within 0.2 s",
