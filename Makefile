@@ -24,8 +24,8 @@ install: $(STAMP)
 comma := ,
 # runs a command without output, and prints every few seconds that it still runs
 define saying
-@{ while sleep 5 >/dev/null 2>&1; do echo "  $(1)"; done & } 2>/dev/null </dev/null; teller=$$!; \
-	trap 'kill $$teller 2>/dev/null' EXIT INT TERM; $(2)
+@{ while sleep 5 >/dev/null 2>&1; do echo "  $(1)"; done & } 2>/dev/null </dev/null; printer=$$!; \
+	trap 'kill $$printer 2>/dev/null' EXIT INT TERM; $(2)
 endef
 
 $(STAMP): pyproject.toml

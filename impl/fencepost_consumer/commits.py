@@ -14,7 +14,7 @@ from fencepost.protocol.offset_messages import (
 )
 from fencepost.protocol.partitions import TopicPartition
 from fencepost.quirks import varies
-from fencepost_consumer.events import CommitCallback, Offsets, Problem, ProblemKind, TellMember
+from fencepost_consumer.events import CommitCallback, Offsets, PassToMember, Problem, ProblemKind
 from fencepost_consumer.membership import Phase
 from fencepost_consumer.state import Cause, Commit, Mode, Outcome, SentCommit
 from fencepost_consumer.turn import Turn, ids_of
@@ -82,11 +82,11 @@ def wanted(turn: Turn, commit_id: int, partitions: frozenset[TopicPartition], *,
     consumer closes with a synchronous commit, which first runs due callbacks (K-OFF-18). Without membership the reader
     commits itself (``calls.close``)."""
     if not turn.reader.mode.automatic:
-        turn.emit(TellMember(CommitFinished(turn.now, commit_id=commit_id, result=CommitResult.DONE)))
+        turn.emit(PassToMember(CommitFinished(turn.now, commit_id=commit_id, result=CommitResult.DONE)))
         return
     if closing and not turn.in_background:
         if turn.reader.fenced:  # K-OFF-20
-            turn.emit(TellMember(CommitFinished(turn.now, commit_id=commit_id, result=CommitResult.FAILED)))
+            turn.emit(PassToMember(CommitFinished(turn.now, commit_id=commit_id, result=CommitResult.FAILED)))
             return
         run_callbacks(turn, throw=False)
     offsets = tuple((each, offset) for each, offset in turn.reader.consumed if each in partitions)
@@ -248,7 +248,7 @@ def _classic_problem(turn: Turn, identity: tuple[str, int], error: ErrorCode) ->
 def _report_refused(turn: Turn, error: ErrorCode) -> None:
     """Report the error to the member. Even after an unsubscribe, the next join has it as its reason (K-ERR-17)."""
     if turn.reader.mode is not Mode.MANUAL:
-        turn.emit(TellMember(CommitRefused(turn.now, error)))
+        turn.emit(PassToMember(CommitRefused(turn.now, error)))
 
 
 def fail(turn: Turn, problem: Problem, *, retriable: bool) -> None:
@@ -406,7 +406,7 @@ def _report_to_member(turn: Turn, commit: Commit, outcome: Outcome) -> None:
     elif outcome.retriable and not turn.retries_member_commits:
         result = CommitResult.RETRIABLE
     _drop(turn, commit)
-    turn.emit(TellMember(CommitFinished(turn.now, commit_id=commit.label, result=result)))
+    turn.emit(PassToMember(CommitFinished(turn.now, commit_id=commit.label, result=result)))
 
 
 def give_up(turn: Turn, number: int) -> None:

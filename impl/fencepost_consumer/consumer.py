@@ -1,8 +1,8 @@
 """A whole consumer: a member of either protocol and a reader that exchange messages.
 
 ``step(consumer, event)`` takes the events of both and returns the commands of both, except those for each other: a
-member's ``Commit`` and a reader's ``TellMember``. Requests of both use one connection; the member's have even ids, the
-reader's odd ones.
+member's ``Commit`` and a reader's ``PassToMember``. Requests of both use one connection; the member's have even ids,
+the reader's odd ones.
 
 A poll is the member's pass and then the reader's. It ends with ``PollReturned``, or with ``Returned`` and a failure if
 the member throws. ``Unsubscribe`` ends with ``Returned``, ``Close`` with ``CallReturned``.
@@ -66,12 +66,12 @@ from fencepost_consumer.events import (
     CommitWanted,
     MembershipChanged,
     NeverArrived,
+    PassToMember,
     PollReturned,
     ReaderCommand,
     ReaderEvent,
     RunCallbacks,
     SendToLeader,
-    TellMember,
 )
 from fencepost_consumer.membership import membership_of
 from fencepost_consumer.settings import Client
@@ -295,7 +295,7 @@ class _Pair(ABC, Generic[M]):
             lost = False
         for command in commands:
             match command:
-                case TellMember(event=member_event):
+                case PassToMember(event=member_event):
                     self.committed |= isinstance(member_event, CommitFinished)
                     self._join(member_event)
                 case Send(request_id=number) | SendToLeader(request_id=number):

@@ -209,8 +209,8 @@ class AssignmentAdopted:
 
 @dataclass(frozen=True, slots=True)
 class CommitWanted:
-    """The member's ``Commit``; ``TellMember`` with a ``CommitFinished`` answers it. ``closing``: the last commit, which
-    also waits for the asynchronous ones (K-LEAVE-04)."""
+    """The member's ``Commit``; ``PassToMember`` with a ``CommitFinished`` answers it. ``closing``: the last commit,
+    which also waits for the asynchronous ones (K-LEAVE-04)."""
 
     at_ms: int
     _: KW_ONLY
@@ -333,7 +333,7 @@ class SendToLeader:
 
 
 @dataclass(frozen=True, slots=True)
-class TellMember:
+class PassToMember:
     """Pass this event to the member."""
 
     event: CommitFinished | CommitRefused
@@ -392,7 +392,7 @@ ReaderCommand: TypeAlias = (
     | FindCoordinator
     | Disconnect
     | RequestMetadata
-    | TellMember
+    | PassToMember
     | CommitCallback
     | PollReturned
     | CallReturned

@@ -88,7 +88,7 @@ class Node:
         self.ending = True
         for topic in self.topics.by_name.values():
             for log in topic.logs:
-                log.tell()
+                log.notify_watchers()
 
     def _log(self, topic_id: bytes, index: int) -> PartitionLog:
         def source(offset: int, most: int) -> Awaitable[Sequence[bytes]]:
@@ -99,7 +99,7 @@ class Node:
     def serve_topics(self) -> None:
         """Pass the topics, and every later change of them, to the groups."""
         self.topics.changed = self._topics_changed
-        self.topics.tell()
+        self.topics.publish_image()
 
     def _topics_changed(self, topics: Iterable[TopicImage]) -> None:
         self.groups.set_topics(tuple(topics))

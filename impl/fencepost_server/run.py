@@ -177,7 +177,7 @@ class Run:
         server = Server(node, tls=self.setup.tls, observe=self.metrics.observe, between=between, port=self.setup.port)
         address = await server.start(self.setup.topics)
         self.stack.push_async_callback(server.stop)
-        await self._tell_ready(server, address)
+        await self._report_ready(server, address)
         await stop.wait()
         _log.info("stopping: %s open connections", len(server.listener.connections))
 
@@ -206,7 +206,7 @@ class Run:
 
         member = Member(server, lease, lead, self.setup.topics)
         self.stack.push_async_callback(member.leave)
-        await self._tell_ready(server, address)
+        await self._report_ready(server, address)
         try:
             await member.run(stop)
         finally:
@@ -233,7 +233,7 @@ class Run:
             offsets=offsets,
         )
 
-    async def _tell_ready(self, server: Server, address: Address) -> None:
+    async def _report_ready(self, server: Server, address: Address) -> None:
         status = None
         if self.setup.status is not None:
             port = StatusPort(pages(server, self.metrics, self.rebalances, self.setup.profile.name))

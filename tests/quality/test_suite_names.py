@@ -20,10 +20,8 @@ FILES: Final = sorted(
     for file in (ROOT / folder).rglob("*")
     if file.suffix in {".py", ".java", ".js"} and not {"node_modules", "target", "data"} & {*file.parts}
 )
-#: A method of Python's files, and an output of the library's consumer.
-ALLOWED: Final = frozenset({"tell", "TellMember"})
-#: The verb of ``told``, which the library still has.
-_TELLS: Final = re.compile(r"(?:^|_)[tT]ells?(?:_|[A-Z]|$)")
+#: A method of Python's files.
+ALLOWED: Final = frozenset({"tell"})
 #: comments and texts of Java and JavaScript
 _TEXT: Final = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.DOTALL)
 
@@ -39,7 +37,7 @@ def identifiers(code: str, suffix: str) -> set[str]:
 def private_names(code: str, suffix: str) -> list[str]:
     """Return the names with a private word. The name of a test is a sentence, which may contain the verb."""
     names = identifiers(code, suffix) - ALLOWED
-    return sorted(name for name in names if (is_private(name) or _TELLS.search(name)) and not name.startswith("test_"))
+    return sorted(name for name in names if is_private(name) and not name.startswith("test_"))
 
 
 def test_the_suite_and_the_tests_have_no_private_words() -> None:

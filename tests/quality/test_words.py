@@ -19,7 +19,7 @@ _ID = re.compile(r"\b(?!KIP-)[A-Z]+(?:-[A-Z0-9]+)*-\d+[a-z]?(?:\([ivx]+\))?")
 _SHORTEST = 3
 #: Words for things that have a name in Kafka's source or in the field: the response, the record's key, the replacement
 _PRIVATE = re.compile(
-    r"(?:^|_)(?:aims?|clerks?|desks?|errands?|go(?:es)?_on|heirs?|mended|met|sinking|tenures?|(?:un)?told|wish(?:es)?)(?:_|$)"
+    r"(?:^|_)(?:aims?|clerks?|desks?|errands?|go(?:es)?_on|heirs?|mended|met|sinking|tell(?:s|er|ing)?|tenures?|(?:un)?told|wish(?:es)?)(?:_|$)"
 )
 
 

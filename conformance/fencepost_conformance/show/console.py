@@ -228,10 +228,10 @@ def _printing(meter: Meter) -> Iterator[None]:
         while not done.wait(EVERY):
             print(f"{meter}, {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
-    teller = Thread(target=print_state, daemon=True)
-    teller.start()
+    printer = Thread(target=print_state, daemon=True)
+    printer.start()
     try:
         yield
     finally:
         done.set()
-        teller.join()
+        printer.join()

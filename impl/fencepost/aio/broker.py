@@ -132,7 +132,7 @@ class GroupBroker(Calls):
         engine = Engine(self._store, broker, self._choices, self._clock, self.fenced)
         engine.watchers = self._watchers
         published_topics = self._topics
-        engine.tell(lambda: self._image(engine))
+        engine.handle(lambda: self._image(engine))
         try:
             await asyncio.gather(*[engine.lead(partition) for partition in range(count)])
         except BaseException:
@@ -140,7 +140,7 @@ class GroupBroker(Calls):
             raise
         self._engine = engine
         if self._topics is not published_topics:  # ``set_topics`` was called meanwhile
-            engine.tell(lambda: self._image(engine))
+            engine.handle(lambda: self._image(engine))
 
     async def drain(self) -> None:
         """Wait until all writes are durable and their requests are answered, then give up the partitions: requests that
@@ -258,7 +258,7 @@ class GroupBroker(Calls):
         self._topics = rows
         engine = self._engine
         if engine is not None:
-            engine.tell(lambda: self._image(engine))
+            engine.handle(lambda: self._image(engine))
 
     @property
     def topics(self) -> tuple[Topic, ...]:
@@ -270,7 +270,7 @@ class GroupBroker(Calls):
         running."""
         engine = self._running()
         self._check(GroupConfigChanged(0, group_id, config))
-        engine.tell(lambda: GroupConfigChanged(engine.tick(), group_id, config))
+        engine.handle(lambda: GroupConfigChanged(engine.tick(), group_id, config))
 
     # the current state
 

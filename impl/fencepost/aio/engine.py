@@ -130,7 +130,7 @@ class Engine:
             self._release()
         return answer
 
-    def tell(self, event: Callable[[], HostEvent]) -> None:
+    def handle(self, event: Callable[[], HostEvent]) -> None:
         """Handle an event that has no answer."""
 
         def act() -> None:

@@ -426,7 +426,7 @@ class Profile:
     fault_late_heartbeat_counts: bool = switch(
         "member", "N-HB-11", says="a late heartbeat response counts as the response to a later request"
     )
-    fault_close_tells_again: bool = switch(
+    fault_close_gives_up_again: bool = switch(
         "member",
         "N-CLOSE-01",
         "INV-CL-01",

@@ -102,7 +102,7 @@ class _Partition:
             shown = True
         if shown:
             self.log.restored(self.log.start, self.log.end)
-            self.log.tell()
+            self.log.notify_watchers()
 
     def _hold(self, written: _Written) -> None:
         batch = written.batch
@@ -151,7 +151,7 @@ class OffsetsTopic:
         base = max(end - len(records), 0)
         part.fill(self._encoded(records, base, None), base, base + len(records))
         topic.logs[index] = part.log
-        old.log.tell()
+        old.log.notify_watchers()
 
     def _watch(self, event: HostEvent, served: Served) -> None:
         """Follow one step (``GroupBroker.watch``)."""

@@ -167,7 +167,7 @@ class PartitionLog:
         self._pending.clear()
         self._now = self._durable.copy()
         self.end = self.high
-        self.tell()
+        self.notify_watchers()
 
     def durable(self, end: int) -> None:
         """Raise the high watermark: all records below ``end`` are durable. Waiting readers look again."""
@@ -180,9 +180,9 @@ class PartitionLog:
             if self._budget is not None:
                 self._budget.took(self._tail, batch)
         self.high = end
-        self.tell()
+        self.notify_watchers()
 
-    def tell(self) -> None:
+    def notify_watchers(self) -> None:
         """Call the watchers, so that waiting readers look again."""
         for each in list(self._watchers):
             each()

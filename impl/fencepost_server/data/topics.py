@@ -85,7 +85,7 @@ class Topics:
         made = topic_id or uuid4().bytes
         topic = Topic(name, made, [self._log(made, index) for index in range(partitions)], dict(config or {}))
         self.by_name[name] = self.by_id[topic.topic_id] = topic
-        self.tell()
+        self.publish_image()
         return topic
 
     def delete(self, topic: Topic) -> None:
@@ -93,8 +93,8 @@ class Topics:
         del self.by_name[topic.name], self.by_id[topic.topic_id]
         for log in topic.logs:
             log.deleted = True
-            log.tell()
-        self.tell()
+            log.notify_watchers()
+        self.publish_image()
 
     @staticmethod
     def check_growth(topic: Topic, partitions: int) -> None:
@@ -113,13 +113,13 @@ class Topics:
         """Add partitions, up to ``partitions`` in all. Raises ``Refused``."""
         self.check_growth(topic, partitions)
         topic.logs += [self._log(topic.topic_id, index) for index in range(len(topic.logs), partitions)]
-        self.tell()
+        self.publish_image()
 
     def partition(self, name: str, index: int) -> PartitionLog | None:
         """Return the log of a partition; None if the partition does not exist."""
         topic = self.by_name.get(name)
         return topic.logs[index] if topic is not None and 0 <= index < len(topic.logs) else None
 
-    def tell(self) -> None:
+    def publish_image(self) -> None:
         """Call ``changed`` with all topics."""
         self.changed(TopicImage(each.name, each.topic_id, len(each.logs)) for each in self.by_name.values())

@@ -29,7 +29,7 @@ from fencepost.protocol.offset_messages import (
 #: The version of OffsetFetch in which a group's error is reported at each partition (O-FETCH-11).
 NO_GROUP_ERROR = 1
 #: The first version in which a producer may be answered that the coordinator is loading (O-TXN-02).
-TELLS_LOADING_SINCE = 2
+REPORTS_LOADING_SINCE = 2
 
 
 class Row(NamedTuple):
@@ -97,7 +97,7 @@ def commit_answer(body: RequestBody, rows: Iterable[Row], version: int) -> Respo
     (O-TXN-02)."""
     if isinstance(body, OffsetCommitRequest):
         return OffsetCommitResponse(answered(rows))
-    if version < TELLS_LOADING_SINCE:
+    if version < REPORTS_LOADING_SINCE:
         rows = [
             row._replace(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
             if row.error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS

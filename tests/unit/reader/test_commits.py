@@ -30,12 +30,12 @@ from fencepost_consumer.events import (
     CommitWanted,
     MembershipChanged,
     OffsetAndMetadata,
+    PassToMember,
     Pause,
     ProblemKind,
     Refused,
     RunCallbacks,
     Seek,
-    TellMember,
     Wakeup,
 )
 from fencepost_consumer.membership import Membership, Phase
@@ -204,7 +204,7 @@ def test_errors_that_the_new_consumer_does_not_expect(error):
     driver = sync(Driver(Client.CONSUMER).reading(T0))
     driver.commit_answer(error)
     assert driver.returned().problem.kind is _K.KAFKA
-    driver.none(TellMember)
+    driver.none(PassToMember)
 
 
 def test_a_stale_epoch():
@@ -239,7 +239,7 @@ def test_commit_errors_of_a_classic_member_depend_on_its_state(error, now, kind,
     driver.member(T0, **now)
     driver.commit_answer(error)
     assert driver.returned().problem.kind is kind
-    assert [each.event for each in driver.commands if isinstance(each, TellMember)] == (
+    assert [each.event for each in driver.commands if isinstance(each, PassToMember)] == (
         [CommitRefused(driver.now, error)] if refused else []
     )
 
@@ -417,7 +417,7 @@ def test_commits_that_the_member_asks_for(client, error, classic, new):
     assert [(each.partition_index, each.committed_offset) for each in body.topics[0].partitions] == [(1, 3)]
     driver.commit_answer(error)
     result = classic if client is Client.CLASSIC else new
-    events = [each.event for each in driver.commands if isinstance(each, TellMember)]
+    events = [each.event for each in driver.commands if isinstance(each, PassToMember)]
     results = [each.result.value for each in events if isinstance(each, CommitFinished)]
     assert results == ([] if result is None else [result])
 
@@ -433,7 +433,7 @@ def test_a_commit_before_a_reconciliation_is_tried_again():
     (body,) = commits(driver)
     assert body.topics[0].partitions[0].committed_offset == 9
     driver.commit_answer()
-    assert driver.only(TellMember).event == CommitFinished(driver.now, commit_id=7, result=CommitResult.DONE)
+    assert driver.only(PassToMember).event == CommitFinished(driver.now, commit_id=7, result=CommitResult.DONE)
 
 
 def test_a_commit_before_a_reconciliation_is_given_up_in_the_end():
@@ -443,7 +443,7 @@ def test_a_commit_before_a_reconciliation_is_given_up_in_the_end():
     driver.now += 250
     driver.commit_answer(_E.COORDINATOR_LOAD_IN_PROGRESS)
     driver.wait(120)
-    assert driver.only(TellMember).event == CommitFinished(1_300, commit_id=7, result=CommitResult.FAILED)
+    assert driver.only(PassToMember).event == CommitFinished(1_300, commit_id=7, result=CommitResult.FAILED)
 
 
 def test_an_automatic_commit_waits_for_the_one_before_a_reconciliation():
@@ -461,23 +461,23 @@ def test_an_automatic_commit_waits_for_the_one_before_a_reconciliation():
 def test_a_member_without_positions_continues_immediately():
     driver = Driver(auto_commit=True).leaders().coordinator().member(T0)
     driver.do(CommitWanted(driver.now, commit_id=7, partitions=frozenset({T0})))
-    assert driver.only(TellMember).event == CommitFinished(driver.now, commit_id=7, result=CommitResult.DONE)
+    assert driver.only(PassToMember).event == CommitFinished(driver.now, commit_id=7, result=CommitResult.DONE)
 
 
 def test_a_classic_member_does_not_wait_for_a_coordinator():
     driver = Driver(auto_commit=True).reading(T0)
     driver.do(CoordinatorLost(driver.now))
     driver.do(CommitWanted(driver.now, commit_id=7, partitions=frozenset({T0})))
-    assert driver.only(TellMember).event == CommitFinished(driver.now, commit_id=7, result=CommitResult.RETRIABLE)
+    assert driver.only(PassToMember).event == CommitFinished(driver.now, commit_id=7, result=CommitResult.RETRIABLE)
 
 
 def test_a_close_with_nothing_to_commit_waits_for_asynchronous_commits():
     """A close with a commit of its member waits only for commits that were not sent yet (K-LEAVE-04, steps 1 and 2)."""
     driver = asynchronous(Driver(auto_commit=True).reading(T0), 1)
     driver.do(CommitWanted(driver.now, commit_id=7, partitions=frozenset(), closing=True))
-    driver.none(TellMember)
+    driver.none(PassToMember)
     driver.commit_answer()
-    driver.only(TellMember)
+    driver.only(PassToMember)
     assert callbacks(driver) == [(1, None)]
 
     driver = asynchronous(Driver(auto_commit=True).reading(T0), 1)
@@ -485,7 +485,7 @@ def test_a_close_with_nothing_to_commit_waits_for_asynchronous_commits():
     first, second = (each for each in driver.sent if isinstance(each.body, OffsetCommitRequest))
     driver.sent = [second, first]
     driver.commit_answer()
-    driver.only(TellMember)
+    driver.only(PassToMember)
     assert callbacks(driver) == []
 
 
@@ -494,7 +494,7 @@ def test_the_members_close_commits_nothing_for_a_reader_that_assigned_manually()
     driver = Driver(auto_commit=True).leaders().coordinator()
     driver.do(Assign(driver.now, (T0,)))
     driver.do(CommitWanted(driver.now, commit_id=7, partitions=frozenset(), closing=True))
-    driver.only(TellMember)
+    driver.only(PassToMember)
     driver.unasked(OffsetCommitRequest)
 
 
@@ -597,7 +597,7 @@ def test_a_fenced_reader_commits_nothing_in_a_close():
     driver = asynchronous(Driver(auto_commit=True).reading(T0), 1)
     driver.commit_answer(_E.FENCED_INSTANCE_ID)
     driver.do(CommitWanted(driver.now, commit_id=7, partitions=frozenset({T0}), closing=True))
-    assert driver.only(TellMember).event == CommitFinished(driver.now, commit_id=7, result=CommitResult.FAILED)
+    assert driver.only(PassToMember).event == CommitFinished(driver.now, commit_id=7, result=CommitResult.FAILED)
     assert commits(driver) == []
     assert callbacks(driver) == []
 
@@ -699,9 +699,9 @@ def test_a_close_with_nothing_to_commit_waits_for_the_commit_before_a_rejoin():
     driver = Driver(auto_commit=True).reading(T0, at=3)
     driver.do(CommitWanted(driver.now, commit_id=6, partitions=frozenset({T0})))
     driver.do(CommitWanted(driver.now, commit_id=7, partitions=frozenset(), closing=True))
-    driver.none(TellMember)
+    driver.none(PassToMember)
     driver.commit_answer()
-    assert [each.event.commit_id for each in driver.commands if isinstance(each, TellMember)] == [6, 7]
+    assert [each.event.commit_id for each in driver.commands if isinstance(each, PassToMember)] == [6, 7]
 
 
 @pytest.mark.parametrize("client", JAVA)

@@ -65,6 +65,7 @@ from fencepost_consumer.events import (
     CommitSync,
     LeadersChanged,
     OffsetAndMetadata,
+    PassToMember,
     PollReturned,
     ReaderTimer,
     ReaderTimerFired,
@@ -72,7 +73,6 @@ from fencepost_consumer.events import (
     Seek,
     SendToLeader,
     SetReaderTimer,
-    TellMember,
     Wakeup,
 )
 from fencepost_consumer.partition import Leader
@@ -190,7 +190,7 @@ def test_a_refused_commit_puts_the_member_out(error: ErrorCode) -> None:
     whole.do(CommitSync(0, FIVE))
     whole.commit_answer(error)
     assert whole.consumer.member.state is MemberState.UNJOINED
-    assert TellMember not in whole.kinds()
+    assert PassToMember not in whole.kinds()
     assert whole.consumer.reader.membership.epoch == -1
 
 

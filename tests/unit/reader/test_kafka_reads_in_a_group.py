@@ -18,7 +18,7 @@ from fencepost_conformance.targets.jvm import clients
 from fencepost_conformance.targets.jvm.builds import Build
 from fencepost_conformance.targets.jvm.releases import NEWEST
 from fencepost_consumer import background, commits, consumer
-from fencepost_consumer.consumer import TellMember
+from fencepost_consumer.consumer import PassToMember
 
 pytestmark = pytest.mark.jvm
 
@@ -52,7 +52,7 @@ def test_a_commit_before_a_rejoin_that_is_not_waited_for_is_seen(monkeypatch: py
     """The result of the commit is reported immediately (K-CB-01)."""
 
     def at_once(turn: commits.Turn, commit_id: int, *_: object, **__: object) -> None:
-        turn.emit(TellMember(CommitFinished(turn.now, commit_id=commit_id, result=commits.CommitResult.DONE)))
+        turn.emit(PassToMember(CommitFinished(turn.now, commit_id=commit_id, result=commits.CommitResult.DONE)))
 
     monkeypatch.setattr(commits, "wanted", at_once)
     assert differing() is not None

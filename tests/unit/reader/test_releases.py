@@ -15,7 +15,7 @@ from fencepost_consumer.membership import Phase
 from .driver import T0, T1, U0, Driver
 
 FIVE = ((T0, OffsetAndMetadata(5)),)
-TELLING = [profile for name, profile in PROFILES.items() if name != INTENDED.name]
+RELEASES = [profile for name, profile in PROFILES.items() if name != INTENDED.name]
 
 
 @pytest.mark.parametrize(("profile", "read"), [(KAFKA_4_0, True), (KAFKA_4_1, False), (INTENDED, False)])
@@ -78,7 +78,7 @@ def test_a_close_without_a_coordinator(profile, waits):
         assert callback.problem.kind is ProblemKind.COMMIT_FAILED
 
 
-@pytest.mark.parametrize("profile", [INTENDED, *TELLING], ids=lambda profile: profile.name)
+@pytest.mark.parametrize("profile", [INTENDED, *RELEASES], ids=lambda profile: profile.name)
 def test_a_commit_that_fails_unsent_overtakes_in_kafka(profile):
     """A classic member that is joining commits nothing (K-OFF-18, K-OFF-02)."""
     driver = Driver(profile=profile).reading(T0)

@@ -23,7 +23,7 @@ from fencepost_conformance.show.report.folding import heartbeats
 from fencepost_conformance.show.report.holdings import after_each, changed
 from fencepost_conformance.show.report.names import assignment_words, compact, learn
 from fencepost_conformance.show.report.record_words import KINDS, record_words
-from fencepost_conformance.show.report.steps import StepWords, Teller
+from fencepost_conformance.show.report.steps import StepDescriber, StepWords
 from fencepost_conformance.show.report.wire_words import wire_lanes, wire_steps
 from fencepost_conformance.show.report.words import event_words
 from fencepost_conformance.traces.files import EventTrace, WireTrace, read_traces
@@ -39,8 +39,8 @@ DOCS = Path(__file__).parents[3] / "docs"
 
 
 def chart(marked: int | None = None) -> Chart:
-    teller = Teller(EVENTS, OBSERVATIONS, [("M-HB-01",), ("M-REC-10", "M-REC-11")])
-    return Chart("a trace", ("a note",), teller.lanes(), teller.steps(), marked)
+    describer = StepDescriber(EVENTS, OBSERVATIONS, [("M-HB-01",), ("M-REC-10", "M-REC-11")])
+    return Chart("a trace", ("a note",), describer.lanes(), describer.steps(), marked)
 
 
 def wire(name: str) -> WireTrace:
@@ -89,7 +89,7 @@ def test_a_load_at_a_known_epoch_settles_nothing() -> None:
         ev.TopicsChanged(4, (), version=2),
     ]
     seen = [Observation()] * 3 + [wrote] + [Observation()] * 4 + [wrote, Observation()]
-    steps = Teller([*events, *late, ev.Unload(5, leader_epoch=None)], seen).steps()
+    steps = StepDescriber([*events, *late, ev.Unload(5, leader_epoch=None)], seen).steps()
     first, second = steps[3].append, steps[8].append
     assert first is not None
     assert second is not None
@@ -135,9 +135,9 @@ def test_assignments_are_shown_as_partitions_as_text_or_by_their_length() -> Non
 
 
 def test_a_client_with_several_members_has_a_column_for_each() -> None:
-    teller = Teller(EVENTS, OBSERVATIONS)
-    assert teller.lanes() == ["client /127.0.0.1 one", "client /127.0.0.1 2b7c", "coordinator", "log"]
-    assert {step.who for step in teller.steps()} < set(teller.lanes())
+    describer = StepDescriber(EVENTS, OBSERVATIONS)
+    assert describer.lanes() == ["client /127.0.0.1 one", "client /127.0.0.1 2b7c", "coordinator", "log"]
+    assert {step.who for step in describer.steps()} < set(describer.lanes())
 
 
 def test_records_are_shown_with_offsets_and_fate() -> None:
@@ -266,9 +266,9 @@ def test_the_table_of_owners_shows_holders_and_revocations() -> None:
 def test_two_owners_at_the_same_time_are_marked() -> None:
     two = (member(ONE, 1, MemberState.STABLE, (0,)), member(TWO, 1, MemberState.STABLE, (0,)))
     seen = Observation(consumer_groups={"g": group(ConsumerGroupState.STABLE, 1, two, ())})
-    teller = Teller((EVENTS[0],), (seen,))
-    assert who_held_what(teller.steps())[-1].plain.split() == ["t:0", "!AB"]
-    assert 'class="clash"' in chart_svg(Chart("", (), teller.lanes(), teller.steps()))
+    describer = StepDescriber((EVENTS[0],), (seen,))
+    assert who_held_what(describer.steps())[-1].plain.split() == ["t:0", "!AB"]
+    assert 'class="clash"' in chart_svg(Chart("", (), describer.lanes(), describer.steps()))
     assert 'class="clash"' not in chart_svg(chart())
 
 
@@ -349,9 +349,9 @@ def test_text_of_a_trace_is_escaped() -> None:
 def test_the_picture_of_the_documentation_is_of_its_trace() -> None:
     (trace,) = read_traces(DOCS / "reconciliation.jsonl")
     assert isinstance(trace, EventTrace)
-    teller = Teller(trace.events, trace.observations)
-    picture = chart_svg(Chart(trace.name, (), teller.lanes(), teller.steps()))
+    describer = StepDescriber(trace.events, trace.observations)
+    picture = chart_svg(Chart(trace.name, (), describer.lanes(), describer.steps()))
     assert ET.fromstring(picture) is not None
     assert (DOCS / "reconciliation.svg").read_text() == picture, "draw it again: fencepost replay … --svg …"
-    drawn = "\n".join(line.plain for line in who_held_what(teller.steps()) if line.plain)
+    drawn = "\n".join(line.plain for line in who_held_what(describer.steps()) if line.plain)
     assert drawn in (DOCS / "conformance.md").read_text()

@@ -278,7 +278,7 @@ def _require_ready(session: SparkSession, look: Look) -> None:
 
 
 #: how lines with the reason begin, the better ones first; of equals the last is closest to the cause
-_TELLING = (
+_REASON_LINES = (
     ("fencepost_conformance.", ""),
     ("ModuleNotFoundError: ", ""),
     ("pyspark.errors.exceptions.base.", ""),
@@ -290,7 +290,7 @@ _TELLING = (
 def cause(broken: Exception) -> str:
     """Return the line of a Spark error with the reason, in a worker if it occurred there, or its first line."""
     lines = [line.strip() for line in str(broken).splitlines() if line.strip()]
-    for begin, dropped in _TELLING:
+    for begin, dropped in _REASON_LINES:
         if found := [line for line in lines if line.startswith(begin)]:
             return found[-1].removeprefix(dropped)
     return lines[0] if lines else type(broken).__name__

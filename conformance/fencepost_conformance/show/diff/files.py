@@ -22,7 +22,7 @@ from ...judge.known import Accepted
 from ...traces.files import EventTrace, write_traces
 from ..report.chart import Chart
 from ..report.chart_page import chart_html
-from ..report.steps import Teller
+from ..report.steps import StepDescriber
 from .results import values_of
 
 
@@ -136,10 +136,10 @@ def _section(
             ("A", shown.job.one, shown.mine, shown.explanation.one, shown.left),
             ("B", shown.job.other, shown.theirs, shown.explanation.other, shown.right),
         ):
-            teller = Teller([event for event, _ in steps], [seen for _, seen in steps], followed.rules)
+            describer = StepDescriber([event for event, _ in steps], [seen for _, seen in steps], followed.rules)
             chart = Chart(
-                f"{number}{letter}. {side.name}", _notes(followed, value), teller.lanes(), teller.steps(),
-                len(steps) - 1, teller.names.full(),
+                f"{number}{letter}. {side.name}", _notes(followed, value), describer.lanes(), describer.steps(),
+                len(steps) - 1, describer.names.full(),
             )  # fmt: skip
             parts.append(chart_html(chart, level=3))
     return "\n".join(parts)

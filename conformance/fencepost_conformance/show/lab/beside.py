@@ -23,7 +23,7 @@ from ...generate.lab.sides import under_other_release
 from ...judge.rulebook import texts
 from ..report.holdings import GroupAt
 from ..report.names import Names, compact
-from ..report.steps import StepWords, Teller
+from ..report.steps import StepDescriber, StepWords
 from ..report.words import api_of
 from .releases import differences
 from .view import counters, strips
@@ -81,9 +81,11 @@ def releases_view(lab: Lab) -> dict[str, Any]:
 def _items(lab: Lab) -> list[_Item]:
     journal = lab.journal
     steps = journal.steps
-    teller = Teller([step.event for step in steps], [step.seen for step in steps], [step.rules for step in steps])
-    words = teller.steps()
-    found = (_item(number, row, journal, words, teller.names) for number, row in enumerate(journal.rows))
+    describer = StepDescriber(
+        [step.event for step in steps], [step.seen for step in steps], [step.rules for step in steps]
+    )
+    words = describer.steps()
+    found = (_item(number, row, journal, words, describer.names) for number, row in enumerate(journal.rows))
     return [each for each in found if each is not None]
 
 

@@ -17,7 +17,7 @@ from ...generate.lab.start import GROUP, TOPIC
 from ...judge.rulebook import texts
 from ..report import holdings
 from ..report.names import Names
-from ..report.steps import StepWords, Teller
+from ..report.steps import StepDescriber, StepWords
 from ..report.words import api_of, key_words
 from . import messages
 from .fields import fields_of
@@ -54,9 +54,11 @@ class _View:
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
         steps = lab.journal.steps
-        teller = Teller([step.event for step in steps], [step.seen for step in steps], [step.rules for step in steps])
-        self.names: Names = teller.names
-        self.words = teller.steps()
+        describer = StepDescriber(
+            [step.event for step in steps], [step.seen for step in steps], [step.rules for step in steps]
+        )
+        self.names: Names = describer.names
+        self.words = describer.steps()
 
     def data(self, count: int) -> dict[str, Any]:
         lab, journal = self.lab, self.lab.journal

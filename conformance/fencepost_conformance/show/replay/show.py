@@ -11,7 +11,7 @@ from ...judge.rows.job import TraceOutcome
 from ...judge.rulebook import texts
 from ...traces.files import EventTrace, WireTrace
 from ..report.chart import Chart
-from ..report.steps import Teller
+from ..report.steps import StepDescriber
 from ..report.wire_words import wire_lanes, wire_names, wire_steps
 from .decided import rules_of_steps
 from .load import Loaded
@@ -21,10 +21,10 @@ def chart_of(name: str, shown: Loaded, found: Examined, *, model: bool = True) -
     """Return the chart of a trace with its result; ``model``: with the rules by which the model explains it."""
     made = shown.trace
     rules = rules_of_steps(made.settings, made.profile, made.events, found.ours) if model else []
-    teller = Teller(made.events, found.ours, rules)
+    describer = StepDescriber(made.events, found.ours, rules)
     rule_lines = tuple(texts.rule_lines(found.rules))
     marked = None if found.difference is None or found.difference.event < 0 else found.difference.event
-    return Chart(name, notes(found), teller.lanes(), teller.steps(), marked, teller.names.full(), rule_lines)
+    return Chart(name, notes(found), describer.lanes(), describer.steps(), marked, describer.names.full(), rule_lines)
 
 
 def failing_trace(shown: Loaded, found: Examined) -> EventTrace:

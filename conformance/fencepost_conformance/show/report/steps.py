@@ -104,7 +104,7 @@ class StepWords:
     group: str = ""
 
 
-class Teller:
+class StepDescriber:
     """Describes the steps of a trace of events in order. ``rules``: for each event, if they are known."""
 
     def __init__(

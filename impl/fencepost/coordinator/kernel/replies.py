@@ -154,7 +154,7 @@ OffsetResponse: TypeAlias = (
 #: The last version of OffsetFetch without an error field for the group (O-FETCH-11).
 FETCH_WITHOUT_GROUP_ERROR = 1
 #: The first version of TxnOffsetCommit that can report that the coordinator is loading (O-TXN-02).
-TXN_TELLS_LOADING_SINCE = 2
+TXN_REPORTS_LOADING_SINCE = 2
 #: The errors that say that the coordinator is not here, or not yet.
 _NOT_HERE = (
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -192,7 +192,7 @@ def everywhere(topics: tuple[OffsetCommitRequestTopic, ...], error: ErrorCode) -
 
 def txn_error(error: ErrorCode, version: int) -> ErrorCode:
     """The error for this version; old producers do not know that a coordinator can be loading (O-TXN-02)."""
-    if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < TXN_TELLS_LOADING_SINCE:
+    if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < TXN_REPORTS_LOADING_SINCE:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     return error
 

@@ -88,7 +88,7 @@ def _linger(step: Step, group_id: str) -> None:
 
 
 @quirk("fault_downgrade_leaves_topics", of=consumer_appliers.write_records)
-def tells_otherwise(call_next: Next[None], step: Step, records: Sequence[Record]) -> None:
+def keeps_lingering_topics(call_next: Next[None], step: Step, records: Sequence[Record]) -> None:
     """A topic lingers until members of the next group of that name subscribe to it and unsubscribe, or have it when
     that group is removed (X-DOWN-30)."""
     names = [name for name in dict.fromkeys(record.key.group for record in records) if name in step.remains.lingering]

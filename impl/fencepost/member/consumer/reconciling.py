@@ -175,7 +175,7 @@ def revoked(turn: ConsumerTurn, error: str | None) -> None:
 def assign(turn: ConsumerTurn) -> None:
     """Queue the new assignment for the application's thread (N-REC-07)."""
     enter_assign(turn)
-    tell_assigned(turn, working(turn).partitions - turn.member.subscription.owned)
+    queue_assigned_callback(turn, working(turn).partitions - turn.member.subscription.owned)
 
 
 def enter_assign(turn: ConsumerTurn) -> None:
@@ -183,7 +183,7 @@ def enter_assign(turn: ConsumerTurn) -> None:
     turn.member = turn.member._replace(reconciliation=replace(working(turn), stage=Stage.ASSIGN))
 
 
-def tell_assigned(turn: ConsumerTurn, added: frozenset[TopicPartition]) -> None:
+def queue_assigned_callback(turn: ConsumerTurn, added: frozenset[TopicPartition]) -> None:
     """Queue the listener call for the added partitions, even if there are none (N-REC-08)."""
     turn.put(ListenerCall(Call.ASSIGNED, added, Reason.ASSIGNMENT))
 

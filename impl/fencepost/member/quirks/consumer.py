@@ -82,7 +82,7 @@ def assigns_in_background(_: Next[None], turn: ConsumerTurn) -> None:
     reconciling.replace_assignment(turn)
     reconciling.enter_assign(turn)
     if turn.member.settings.listener:
-        reconciling.tell_assigned(turn, added)
+        reconciling.queue_assigned_callback(turn, added)
     else:
         reconciling.adopt(turn)
 
@@ -90,8 +90,8 @@ def assigns_in_background(_: Next[None], turn: ConsumerTurn) -> None:
 # --- leaving ---
 
 
-@quirk("fault_close_tells_again", of=application.given_up)
-def tells_what_it_remembers(
+@quirk("fault_close_gives_up_again", of=application.given_up)
+def gives_up_remembered(
     _: Next[tuple[Call, frozenset[TopicPartition]]], turn: ConsumerTurn
 ) -> tuple[Call, frozenset[TopicPartition]]:
     """Give up remembered partitions again at close. The application's thread does not learn that an unsubscribe took

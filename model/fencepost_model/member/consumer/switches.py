@@ -25,7 +25,7 @@ DIFFERENCES: Final = checked(
         "fault_leave_answer_is_fatal": {"counts_after_leave": kafka.count_after_leave},
         "fault_remaining_member_leaves": {"remaining_member_is_silent": False},
         "fault_late_heartbeat_counts": {"late_answers_count": True},
-        "fault_close_tells_again": {"given_up_at_close": kafka.give_up_again},
+        "fault_close_gives_up_again": {"given_up_at_close": kafka.give_up_again},
         "fault_queued_callback_survives": {"drop_callbacks": kafka.keep_callbacks, "aborted_calls_nothing": False},
         "fault_revocation_mark_stays": {"revocation_mark_ends": False},
         "fault_pending_partitions_unreported": {"reports_pending_partitions": False},

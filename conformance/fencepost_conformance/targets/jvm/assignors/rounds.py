@@ -205,12 +205,14 @@ class _Crowd:
                 held = shares[each]
                 if draw < 0.38:  # also claims another member's partitions
                     held = tuple(dict.fromkeys((*held, *rng.choice(list(shares.values())))))
-                subscription = self._telling(subscription, held, generation)
+                subscription = self._with_claims(subscription, held, generation)
             changed[each] = replace(member, subscription=subscription)
         newcomers = rng.sample(NAMES, rng.randint(0 if changed else 1, 2))
         self.members = {each: self._newcomer() for each in newcomers} | changed
 
-    def _telling(self, subscription: Subscription, held: tuple[TopicPartition, ...], generation: int) -> Subscription:
+    def _with_claims(
+        self, subscription: Subscription, held: tuple[TopicPartition, ...], generation: int
+    ) -> Subscription:
         """Encode what a member held: mostly as current clients do; else as older ones did, or unreadably."""
         rng, old = self.rng, self.rng.random()
         if self.name == "sticky":
