@@ -12,7 +12,7 @@ from .offsets.variant import OffsetsVariant
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """What a profile makes of each family of rules."""
+    """The rules of each family, under one profile."""
 
     classic: ClassicVariant
     consumer: ConsumerVariant

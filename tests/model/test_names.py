@@ -94,7 +94,7 @@ def test_the_model_has_no_private_names() -> None:
 
 
 def test_a_property_has_one_name_in_the_specification_and_in_the_model() -> None:
-    """Properties that a shared function makes have no name of their own."""
+    """Properties that a shared function makes have no separate name."""
     pairs = [
         (name, function.__name__)
         for catalogue in CATALOGUES

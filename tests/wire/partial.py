@@ -75,7 +75,7 @@ def partial_broker(
     upstream: str, offered: Mapping[int, tuple[int, int]], spoiled: Mapping[int, Spoil] | None = None
 ) -> Iterator[tuple[str, list[int]]]:
     """Yield the address of a broker with only these APIs of ``upstream``, and the keys of other requests that it got.
-    ``spoiled``: by API key, what becomes of the answers."""
+    ``spoiled``: by API key, how the answers are falsified."""
     filtered, over, ready, ports = (
         _Filter(upstream, offered, spoiled or {}),
         threading.Event(),

@@ -41,7 +41,7 @@ METADATA, COMMIT, JOIN, LEAVE, SYNC, HEARTBEAT = 3, 8, 11, 13, 14, 68
 
 @dataclass(slots=True)
 class Recorded:
-    """What the recording says about the group: the ids of members that joined, and of those that said that they leave;
+    """Facts about the group from the recording: the ids of members that joined, and of those that said that they leave;
     generations and epochs in answers; the commits that were answered without an error."""
 
     joined: set[str] = field(default_factory=set)

@@ -21,7 +21,7 @@ ASSIGNORS = {
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Says what the client tells of its assignment; it has no callback for lost partitions."""
+    """Prints the assignment that the client reports; it has no callback for lost partitions."""
 
     def on_partitions_assigned(self, assigned: Any) -> None:
         driver.say_partitions("assigned", assigned)

@@ -22,7 +22,7 @@ ASSIGNORS = {
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Says what the client tells of its assignment."""
+    """Prints the assignment that the client reports."""
 
     def on_partitions_assigned(self, assigned: Any) -> None:
         driver.say_partitions("assigned", assigned)

@@ -1,4 +1,4 @@
-"""What every kind of group has: whether it is empty, and the topics that it subscribes to.
+"""The properties that all kinds of groups have: whether a group is empty, and its subscribed topics.
 
 The kernel knows groups only by the interface ``Group``. The offsets of topics that a group subscribes to are not
 deleted and do not expire (O-DEL-07, O-EXP-10).

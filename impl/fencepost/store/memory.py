@@ -43,7 +43,7 @@ class MemoryStore:
         await self.close()
 
     async def open(self) -> int:
-        """Open the store; it has the same data as before it was closed."""
+        """Open the store; it still has the data from before it was closed."""
         self._open = True
         return len(self._logs)
 

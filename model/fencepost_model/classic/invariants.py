@@ -1,4 +1,4 @@
-"""What promises of the catalogue see of the model's classic group, and those that it breaks (rule book, 12.1)."""
+"""The view that promises of the catalogue get of the model's classic group, and those that it breaks (12.1)."""
 
 from __future__ import annotations
 

@@ -224,8 +224,8 @@ class Work(OpenGroups):
         self.submit(Operation(operation, group_id, None, 0, callback=draft.callback), draft.records)
 
     def append_error(self, written: Written, error: ErrorCode) -> None:
-        """Undo a failed append: the records of the last step are not in the log, and the groups are as before
-        (F-RT-08)."""
+        """Undo a failed append: the records of the last step are not in the log, and the groups have their
+        previous state (F-RT-08)."""
         self.rules.append("F-RT-08")
         self.undurable -= written.records
         self.end -= written.records

@@ -59,8 +59,8 @@ def update_regex(t: GroupStep, found: Found, updated: Member, *, is_join: bool =
 
 
 def _used_with(t: GroupStep, member: Member, updated: Member) -> set[str]:
-    """Return the regexes that the group uses after the request. A member that takes another's place while it has one of
-    its own still counts with its former regex (M-STATIC-15)."""
+    """Return the regexes that the group uses after the request. A member that takes another's place while it has a
+    regex still counts with that former regex (M-STATIC-15)."""
     used = used_regexes(t.group.members)
     for regex, more in ((member.regex, -1), (updated.regex, 1)):
         if regex:

@@ -80,7 +80,7 @@ def test_the_page_is_served_on_loopback() -> None:
             process.terminate()
 
 
-def test_a_property_that_raises_is_told_and_the_page_written(
+def test_a_property_that_raises_is_reported_and_the_page_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine, page = tmp_path / "mine.py", tmp_path / "graph.html"

@@ -117,7 +117,7 @@ def test_a_cell_counts_endings_and_links_to_its_shortest_failure(tmp_path: Path)
 
 
 def test_a_row_that_was_not_played_keeps_its_results_and_its_date(tmp_path: Path) -> None:
-    """The pages are read back: cells, failures and exchanges. A row with results of its own is not replaced."""
+    """The pages are read back: cells, failures and exchanges. A row with its own results is not replaced."""
     entries = (entry("client.close.2", ticket="https://example.org/7"),)
     failed = case("client.close.1", "failed", "first"), case("client.close.2", "failed", "longer", "second")
     played = [

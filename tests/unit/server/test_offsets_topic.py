@@ -165,7 +165,7 @@ def test_clients_cannot_write_to_the_topic() -> None:
         ("allow User:ANONYMOUS Describe Topic *", "no right to read it; the rights DESCRIBE and READ"),
     ],
 )
-def test_reader_without_the_rights_is_told_them(rules: str, said: str) -> None:
+def test_reader_without_rights_gets_their_names(rules: str, said: str) -> None:
     async def session() -> None:
         async with running(topics={"t": 1}, acl=Acl(parse_rules(rules))) as ready:
             with pytest.raises(CannotRun, match=said):

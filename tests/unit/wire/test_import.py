@@ -37,7 +37,7 @@ def plain(trace: WireTrace) -> list[Any]:
 
 @pytest.fixture(scope="module")
 def exchange(tmp_path_factory: pytest.TempPathFactory) -> tuple[Exchange, WireTrace]:
-    """What a broker saw of two clients, and the recorder's trace of it."""
+    """Traffic of two clients at a broker, and the recorder's trace of it."""
     path = tmp_path_factory.mktemp("recorded") / "trace.jsonl"
 
     async def run() -> Exchange:

@@ -12,7 +12,7 @@ from typing import Final
 from ...targets.jvm.releases import RELEASES
 from .clients import DRIVER_OPTIONS, Client, PeerBroker, installed
 
-#: a release without a profile of its own, and the cases that it can play
+#: a release without its own profile, and the cases that it can play
 OLD: Final = ("3.9.2", ("--profile", "kafka-4.0", "--family", "classic"))
 _KFAKE: Final = re.compile(r"github\.com/twmb/franz-go/pkg/kfake (\S+)")
 

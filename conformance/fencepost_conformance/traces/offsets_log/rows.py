@@ -30,7 +30,7 @@ class LogRow(NamedTuple):
 
 @dataclass(slots=True)
 class Notices:
-    """What could not be read, each sentence once."""
+    """The reasons why records could not be read, each once."""
 
     counts: Counter[str] = field(default_factory=Counter)
     left_out: int = 0

@@ -150,7 +150,7 @@ class Coordinator:
         return Group(hard, pairs(unrevoked), frozenset(name for name, _ in hard.members), blocked)
 
     def revert(self, before: Group, after: Group) -> Group:
-        """Return the group after a refused append: as before (INV-ATOM-01); in Kafka the new timers stay (M-HB-13)."""
+        """Return the group after a refused append: unchanged (INV-ATOM-01); in Kafka the new timers stay (M-HB-13)."""
         if self._variant.classic.restores_timers:
             return before
         known = frozenset(name for name, _ in before.hard.members)

@@ -192,8 +192,8 @@ class MixedSystem:
             yield Outcome(label, ((self.endpoints[number], clients.send_heartbeat(endpoint, heartbeat)),))
 
     def _has_effect(self, number: int, memory: Memory, endpoint: Endpoint, heartbeat: Heartbeat) -> bool:
-        """Return whether the heartbeat, handled now, would bring news or change anything. A join that is only told to
-        try again would do neither (N-ERR-03)."""
+        """Return whether the heartbeat, handled now, would bring news or change anything. A join whose answer is
+        only an error to retry would do neither (N-ERR-03)."""
         for done in self.coordinator.get(memory, number, heartbeat, ""):
             answer = dict(done.replies)[number]
             if clients.has_nothing_to_report(endpoint.consumer):
