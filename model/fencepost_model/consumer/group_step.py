@@ -168,8 +168,8 @@ class GroupStep:
 
     def restore_rebalance_timer(self, member: Member, cancelled: frozenset[Timer], rebalance_epoch: int | None) -> None:
         """Restore the rebalance timer at full length, after an append that failed (M-HB-13 fixed). The member has
-        the state that preceded the step that cancelled these timers. ``rebalance_epoch``: the epoch with which the timer was last
-        armed."""
+        the state that preceded the step that cancelled these timers. ``rebalance_epoch``: the epoch with which the
+        timer was last armed."""
         rebalance = Timer(REBALANCE, member.member_id)
         if member.epoch == STATIC_LEAVE_EPOCH:
             return
