@@ -41,9 +41,9 @@ class Complete(build_py):
             return  # the package is used where it lies, and finds docs/rules and spec
         sys.path.insert(0, str(HERE / "impl"))
         from fencepost.certification.building import reason_to_leave_out  # noqa: PLC0415  needs the path
-        from fencepost.certification.files import SIGNATURE, Layout  # noqa: PLC0415
+        from fencepost.certification.files import SIGNATURE, PartFolders  # noqa: PLC0415
 
-        built = Layout.of_wheel(Path(self.build_lib))
+        built = PartFolders.of_wheel(Path(self.build_lib))
         for source, pattern, target in (
             (HERE / "docs" / "rules", "*.md", built.rules),
             (HERE / "spec", "**/*", built.specification),
@@ -53,7 +53,7 @@ class Complete(build_py):
                     copy = target / each.relative_to(source)
                     self.mkpath(str(copy.parent))
                     self.copy_file(str(each), str(copy))
-        kept = Layout.of_checkout(HERE).certificate
+        kept = PartFolders.of_checkout(HERE).certificate
         for stale in (built.certificate, built.core / SIGNATURE):
             stale.unlink(missing_ok=True)
         release, compiled = (bool(os.environ.get(f"FENCEPOST_{each}")) for each in ("RELEASE", "COMPILED"))

@@ -11,7 +11,7 @@ from enum import Enum
 
 from fencepost.member.consumer.state import ConsumerMember
 from fencepost.member.partitions import TopicPartition, partition_order
-from fencepost.member.state import Member, MemberState
+from fencepost.member.state import ClassicMemberState, Member
 
 
 class Phase(Enum):
@@ -48,10 +48,10 @@ class Membership:
 
 
 _PHASES = {
-    MemberState.UNJOINED: Phase.OUT,
-    MemberState.PREPARING_REBALANCE: Phase.PREPARING,
-    MemberState.COMPLETING_REBALANCE: Phase.COMPLETING,
-    MemberState.STABLE: Phase.STABLE,
+    ClassicMemberState.UNJOINED: Phase.OUT,
+    ClassicMemberState.PREPARING_REBALANCE: Phase.PREPARING,
+    ClassicMemberState.COMPLETING_REBALANCE: Phase.COMPLETING,
+    ClassicMemberState.STABLE: Phase.STABLE,
 }
 
 
@@ -66,7 +66,7 @@ def membership_of(member: Member | ConsumerMember) -> Membership:
     else:
         member_id, epoch = member.generation.member_id, member.generation.generation_id
         phase = _PHASES[member.state]
-        joined = member.state is MemberState.STABLE and member.join is None and not member.rejoin_needed
+        joined = member.state is ClassicMemberState.STABLE and member.join is None and not member.rejoin_needed
         settled = joined and member.coordinator.node is not None
         asks = bool(member.sent)
     return Membership(

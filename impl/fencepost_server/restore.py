@@ -9,7 +9,7 @@ from typing import Final, TypedDict
 from fencepost.codec.errors import CodecError
 from fencepost.codec.layout import NEWEST
 from fencepost.codec.markers import read_marker_key
-from fencepost.codec.reading import Reader
+from fencepost.codec.reading import RecordReader
 from fencepost.protocol.kafka_names import group_config
 from fencepost.store import Put, StoreError
 from fencepost_server.data.batches import HEADER_BYTES, Batch, CorruptBatch, OldBatch, batches
@@ -74,7 +74,7 @@ def committed(batch: Batch) -> bool:
     _, at = varint(data, at + 1)  # after the attributes
     _, at = varint(data, at)
     length, at = varint(data, at)
-    key = read_marker_key(Reader(data[at : at + length], NEWEST))
+    key = read_marker_key(RecordReader(data[at : at + length], NEWEST))
     if key is None:
         raise CorruptBatch("a control batch is not a transaction marker")
     return key.committed

@@ -1,5 +1,5 @@
 """Every public function and class of the core is described in words before the rules are named, and no identifier of
-the library or the model contains a word that only this project used."""
+the library or the model contains a word that only this project used. A class has its own name in its package."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ast
 import io
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -94,6 +94,27 @@ def private_names(source: str) -> list[str]:
     """Return the identifiers with a private word, in a module's code; comments and texts do not count."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     return sorted({each.string for each in tokens if each.type == tokenize.NAME and is_private(each.string)})
+
+
+def repeated_classes(sources: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the public classes that several modules of a package define, with these modules."""
+    modules: dict[str, list[str]] = {}
+    for module, source in sources.items():
+        for name in [node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)]:
+            modules.setdefault(name, []).append(module)
+    return {name: found for name, found in modules.items() if len(found) > 1 and not name.startswith("_")}
+
+
+@pytest.mark.parametrize("package", ["fencepost", "fencepost_server", "fencepost_consumer"])
+def test_a_class_has_its_own_name_in_its_package(package: str) -> None:
+    """``fencepost.wire`` does not count: it has some messages again, in the form of the library that encodes them."""
+    files = [file for file in FILES if package in file.parts and "wire" not in file.parts]
+    assert repeated_classes({str(file.relative_to(CORE)): file.read_text(encoding="utf-8") for file in files}) == {}
+
+
+def test_a_repeated_class_is_found() -> None:
+    sources = {"a.py": "class Row: ...", "b.py": "class Row: ...\nclass _Own: ...", "c.py": "class _Own: ..."}
+    assert repeated_classes(sources) == {"Row": ["a.py", "b.py"]}
 
 
 def test_identifiers_have_no_private_words() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from .checking import examine
-from .files import Layout
+from .files import PartFolders
 from .statement import BadCertificate
 
 _MAKE = "'fencepost certify' makes one"
 
 
-def reason_to_leave_out(kept: Path, built: Layout, *, compiled: bool, release: bool) -> str | None:
+def reason_to_leave_out(kept: Path, built: PartFolders, *, compiled: bool, release: bool) -> str | None:
     """Return why a wheel of the built files must not carry the certificate ``kept``, or None.
 
     Args:

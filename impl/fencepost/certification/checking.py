@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
 
-from .files import Layout
+from .files import PartFolders
 from .signature import CannotSign, refusal
 from .statement import NOT_COVERED, BadCertificate, Certificate, problems, read_text
 
@@ -43,7 +43,7 @@ class Finding:
         return {"passed": 0, "failed": 1, "incomplete": 2}[self.verdict]
 
 
-def examine(layout: Layout, path: Path | None = None, key: Path | None = None) -> Finding:
+def examine(layout: PartFolders, path: Path | None = None, key: Path | None = None) -> Finding:
     """Compare a certificate with the files of a layout.
 
     Args:
@@ -88,7 +88,7 @@ def differences(certified: Mapping[str, str], installed: Mapping[str, str]) -> I
             yield f"{name}: changed since it was certified"
 
 
-def report(layout: Layout, path: Path | None, key: Path | None, *, as_json: bool) -> NoReturn:
+def report(layout: PartFolders, path: Path | None, key: Path | None, *, as_json: bool) -> NoReturn:
     """Print what ``examine`` finds, and exit with its status; 2 if there is nothing to examine."""
     try:
         finding = examine(layout, path, key)
@@ -170,9 +170,9 @@ def main(words: Sequence[str] | None = None) -> NoReturn:
     report(layout_of(given.installed, as_json=given.json), given.certificate, given.key, as_json=given.json)
 
 
-def layout_of(folder: Path | None, *, as_json: bool) -> Layout:
+def layout_of(folder: Path | None, *, as_json: bool) -> PartFolders:
     """Return the layout of a folder; default: of the running package. Exits with status 2 if nothing is there."""
-    layout = Layout.installed() if folder is None else Layout.within(folder)
+    layout = PartFolders.installed() if folder is None else PartFolders.within(folder)
     if not layout.core.is_dir():
         cannot(f"there is no package fencepost in {folder}", as_json=as_json)
     return layout

@@ -21,7 +21,7 @@ SPECIFICATION_IN_WHEEL: Final = ("specification",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class PartFolders:
     """The folders of the parts; one that is not there has no files."""
 
     core: Path
@@ -30,7 +30,7 @@ class Layout:
     rules: Path
 
     @classmethod
-    def of_wheel(cls, site: Path) -> Layout:
+    def of_wheel(cls, site: Path) -> PartFolders:
         """Return the folders below the directory into which a wheel was installed."""
         core, model = site / "fencepost", site / "fencepost_model"
         return cls(
@@ -41,7 +41,7 @@ class Layout:
         )
 
     @classmethod
-    def of_checkout(cls, root: Path) -> Layout:
+    def of_checkout(cls, root: Path) -> PartFolders:
         """Return the folders of a checkout."""
         return cls(
             core=root / "impl" / "fencepost",
@@ -51,12 +51,12 @@ class Layout:
         )
 
     @classmethod
-    def within(cls, folder: Path) -> Layout:
+    def within(cls, folder: Path) -> PartFolders:
         """Return the folders below a checkout, or below a directory with an installed wheel."""
         return cls.of_checkout(folder) if (folder / "impl" / "fencepost").is_dir() else cls.of_wheel(folder)
 
     @classmethod
-    def installed(cls) -> Layout:
+    def installed(cls) -> PartFolders:
         """Return the folders of the package that is running."""
         package = Path(__file__).resolve().parents[1]
         checkout = package.parents[1]

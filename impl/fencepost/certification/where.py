@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .files import Layout
+from .files import PartFolders
 from .statement import BadCertificate, Certificate, read_text
 
 
@@ -17,7 +17,7 @@ def certificate() -> Certificate:
     Raises:
         NoCertificate: there is none, or it cannot be read.
     """
-    path = Layout.installed().certificate
+    path = PartFolders.installed().certificate
     try:
         return read_text(path.read_bytes())
     except FileNotFoundError:

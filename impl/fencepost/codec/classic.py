@@ -8,7 +8,7 @@ from typing import Final
 from fencepost.protocol.records import GroupMetadataMember, GroupMetadataValue
 
 from .layout import Layout
-from .reading import Reader
+from .reading import RecordReader
 from .writing import (
     NO_TAGS,
     array,
@@ -27,7 +27,7 @@ _NONE: Final = -1  #: no timestamp, no rebalance timeout
 _FLEXIBLE: Final = 4
 
 
-def read_group(reader: Reader, version: int) -> GroupMetadataValue:
+def read_group(reader: RecordReader, version: int) -> GroupMetadataValue:
     """Read a group of any version; fields that the version lacks get their default (F-REC-12)."""
     flexible = version >= _FLEXIBLE
     protocol_type = reader.compact_text() if flexible else reader.text()
@@ -50,7 +50,7 @@ def read_group(reader: Reader, version: int) -> GroupMetadataValue:
     )
 
 
-def _read_member(reader: Reader, version: int) -> GroupMetadataMember:
+def _read_member(reader: RecordReader, version: int) -> GroupMetadataMember:
     return GroupMetadataMember(
         reader.text(),
         group_instance_id=reader.nullable_text() if version >= 3 else None,
@@ -63,7 +63,7 @@ def _read_member(reader: Reader, version: int) -> GroupMetadataMember:
     )
 
 
-def _read_flexible_member(reader: Reader) -> GroupMetadataMember:
+def _read_flexible_member(reader: RecordReader) -> GroupMetadataMember:
     member = GroupMetadataMember(
         reader.compact_text(),
         group_instance_id=reader.compact_nullable_text(),

@@ -10,7 +10,7 @@ from fencepost.protocol.consumer_messages import TopicPartitions
 from fencepost.protocol.messages import Protocol
 
 from .layout import Layout
-from .reading import Reader
+from .reading import RecordReader
 from .writing import (
     NO_TAGS,
     compact_array,
@@ -32,11 +32,11 @@ _PRESENT: Final = b"\x01"  #: before a struct that may be null
 _ABSENT: Final = b"\x00"
 
 
-def read_group_epoch(reader: Reader, version: int) -> r.ConsumerGroupMetadataValue:
+def read_group_epoch(reader: RecordReader, version: int) -> r.ConsumerGroupMetadataValue:
     """Read the group epoch and the metadata hash (F-REC-03)."""
     epoch = reader.int32()
     return r.ConsumerGroupMetadataValue(
-        epoch, metadata_hash=reader.tagged(Reader.int64 if reader.layout.metadata_hash else None, 0)
+        epoch, metadata_hash=reader.tagged(RecordReader.int64 if reader.layout.metadata_hash else None, 0)
     )
 
 
@@ -45,23 +45,23 @@ def write_group_epoch(value: r.ConsumerGroupMetadataValue, version: int, layout:
     return int32(value.epoch) + _tagged_int64(value.metadata_hash if layout.metadata_hash else 0)
 
 
-def read_partition_metadata(reader: Reader, version: int) -> r.ConsumerGroupPartitionMetadataValue:
+def read_partition_metadata(reader: RecordReader, version: int) -> r.ConsumerGroupPartitionMetadataValue:
     """Read the topics as the coordinator knew them; the racks of partitions are skipped (F-REC-04)."""
     topics = reader.compact_array(_read_topic_metadata)
     reader.no_tags()
     return r.ConsumerGroupPartitionMetadataValue(topics)
 
 
-def _read_topic_metadata(reader: Reader) -> r.TopicMetadata:
+def _read_topic_metadata(reader: RecordReader) -> r.TopicMetadata:
     topic = r.TopicMetadata(reader.topic_id(), reader.compact_text(), reader.int32())
     reader.compact_array(_pass_over_racks)
     reader.no_tags()
     return topic
 
 
-def _pass_over_racks(reader: Reader) -> None:
+def _pass_over_racks(reader: RecordReader) -> None:
     reader.int32()
-    reader.compact_array(Reader.compact_text)
+    reader.compact_array(RecordReader.compact_text)
     reader.no_tags()
 
 
@@ -77,14 +77,14 @@ def _write_topic_metadata(topic: r.TopicMetadata) -> bytes:
     )
 
 
-def read_member(reader: Reader, version: int) -> r.ConsumerGroupMemberMetadataValue:
+def read_member(reader: RecordReader, version: int) -> r.ConsumerGroupMemberMetadataValue:
     """Read a member's metadata; a tag with null means that it is not a classic member (F-REC-05, F-REC-13)."""
     return r.ConsumerGroupMemberMetadataValue(
         instance_id=reader.compact_nullable_text(),
         rack_id=reader.compact_nullable_text(),
         client_id=reader.compact_text(),
         client_host=reader.compact_text(),
-        subscribed_topic_names=reader.compact_array(Reader.compact_text),
+        subscribed_topic_names=reader.compact_array(RecordReader.compact_text),
         subscribed_topic_regex=reader.compact_nullable_text(),
         rebalance_timeout_ms=reader.int32(),
         server_assignor=reader.compact_nullable_text(),
@@ -92,7 +92,7 @@ def read_member(reader: Reader, version: int) -> r.ConsumerGroupMemberMetadataVa
     )
 
 
-def _read_classic(reader: Reader) -> r.ClassicMemberMetadata | None:
+def _read_classic(reader: RecordReader) -> r.ClassicMemberMetadata | None:
     if reader.varint() <= 0:
         return None
     classic = r.ClassicMemberMetadata(reader.int32(), reader.compact_array(_read_protocol))
@@ -100,7 +100,7 @@ def _read_classic(reader: Reader) -> r.ClassicMemberMetadata | None:
     return classic
 
 
-def _read_protocol(reader: Reader) -> Protocol:
+def _read_protocol(reader: RecordReader) -> Protocol:
     protocol = Protocol(reader.compact_text(), reader.compact_content())
     reader.no_tags()
     return protocol
@@ -137,11 +137,11 @@ def _write_protocol(protocol: Protocol) -> bytes:
     return compact_text(protocol.name) + compact_content(protocol.metadata) + NO_TAGS
 
 
-def read_target_epoch(reader: Reader, version: int) -> r.ConsumerGroupTargetAssignmentMetadataValue:
+def read_target_epoch(reader: RecordReader, version: int) -> r.ConsumerGroupTargetAssignmentMetadataValue:
     """Read the target's epoch and timestamp (F-REC-06)."""
     epoch = reader.int32()
     return r.ConsumerGroupTargetAssignmentMetadataValue(
-        epoch, assignment_timestamp=reader.tagged(Reader.int64 if reader.layout.assignment_timestamp else None, 0)
+        epoch, assignment_timestamp=reader.tagged(RecordReader.int64 if reader.layout.assignment_timestamp else None, 0)
     )
 
 
@@ -151,14 +151,14 @@ def write_target_epoch(value: r.ConsumerGroupTargetAssignmentMetadataValue, vers
     return int32(value.assignment_epoch) + _tagged_int64(timestamp)
 
 
-def read_target(reader: Reader, version: int) -> r.ConsumerGroupTargetAssignmentMemberValue:
+def read_target(reader: RecordReader, version: int) -> r.ConsumerGroupTargetAssignmentMemberValue:
     """Read a member's target, by topic (F-REC-07)."""
     rows = reader.compact_array(_read_partitions)
     reader.no_tags()
     return r.ConsumerGroupTargetAssignmentMemberValue(rows)
 
 
-def _read_partitions(reader: Reader) -> TopicPartitions:
+def _read_partitions(reader: RecordReader) -> TopicPartitions:
     row = TopicPartitions(reader.topic_id(), reader.numbers())
     reader.no_tags()
     return row
@@ -173,7 +173,7 @@ def _write_partitions(row: TopicPartitions) -> bytes:
     return topic_id(row.topic_id) + numbers(row.partitions) + NO_TAGS
 
 
-def read_assignment(reader: Reader, version: int) -> r.ConsumerGroupCurrentMemberAssignmentValue:
+def read_assignment(reader: RecordReader, version: int) -> r.ConsumerGroupCurrentMemberAssignmentValue:
     """Read a member's partitions, and those that it must revoke (F-REC-14)."""
     value = r.ConsumerGroupCurrentMemberAssignmentValue(
         reader.int32(),
@@ -186,10 +186,10 @@ def read_assignment(reader: Reader, version: int) -> r.ConsumerGroupCurrentMembe
     return value
 
 
-def _read_assigned(reader: Reader) -> r.AssignedPartitions:
+def _read_assigned(reader: RecordReader) -> r.AssignedPartitions:
     """Read one topic; an empty list of epochs becomes None, which means the same (F-REC-08)."""
     held, partitions = reader.topic_id(), reader.numbers()
-    epochs = reader.tagged(Reader.nullable_numbers if reader.layout.assignment_epochs else None, None)
+    epochs = reader.tagged(RecordReader.nullable_numbers if reader.layout.assignment_epochs else None, None)
     return r.AssignedPartitions(held, partitions, assignment_epochs=epochs or None)
 
 
@@ -214,10 +214,10 @@ def _write_assigned(row: r.AssignedPartitions, layout: Layout) -> bytes:
     return topic_id(row.topic_id) + numbers(row.partitions) + (tag_zero(numbers(epochs)) if epochs else NO_TAGS)
 
 
-def read_regex(reader: Reader, version: int) -> r.ConsumerGroupRegularExpressionValue:
+def read_regex(reader: RecordReader, version: int) -> r.ConsumerGroupRegularExpressionValue:
     """Read the topics that a regex matches (F-REC-16)."""
     value = r.ConsumerGroupRegularExpressionValue(
-        reader.compact_array(Reader.compact_text), version=reader.int64(), timestamp=reader.int64()
+        reader.compact_array(RecordReader.compact_text), version=reader.int64(), timestamp=reader.int64()
     )
     reader.no_tags()
     return value

@@ -7,7 +7,7 @@ from typing import Protocol
 from fencepost.protocol import consumer_records as r
 from fencepost.protocol.records import GroupMetadataKey
 
-from .reading import Reader
+from .reading import RecordReader
 from .writing import text
 
 
@@ -39,41 +39,41 @@ def write_regex(key: r.ConsumerGroupRegularExpressionKey) -> bytes:
     return text(key.group) + text(key.regular_expression)
 
 
-def read_classic_group(reader: Reader) -> GroupMetadataKey:
+def read_classic_group(reader: RecordReader) -> GroupMetadataKey:
     """Read the key of a classic group: type 2 (F-REC-02)."""
     return GroupMetadataKey(reader.text())
 
 
-def read_consumer_group(reader: Reader) -> r.ConsumerGroupMetadataKey:
+def read_consumer_group(reader: RecordReader) -> r.ConsumerGroupMetadataKey:
     """Read the key of a group epoch: type 3 (F-REC-03)."""
     return r.ConsumerGroupMetadataKey(reader.text())
 
 
-def read_partition_metadata(reader: Reader) -> r.ConsumerGroupPartitionMetadataKey:
+def read_partition_metadata(reader: RecordReader) -> r.ConsumerGroupPartitionMetadataKey:
     """Read the key of a group's topic metadata: type 4 (F-REC-04)."""
     return r.ConsumerGroupPartitionMetadataKey(reader.text())
 
 
-def read_member(reader: Reader) -> r.ConsumerGroupMemberMetadataKey:
+def read_member(reader: RecordReader) -> r.ConsumerGroupMemberMetadataKey:
     """Read the key of a member's metadata: type 5 (F-REC-05)."""
     return r.ConsumerGroupMemberMetadataKey(reader.text(), reader.text())
 
 
-def read_target_epoch(reader: Reader) -> r.ConsumerGroupTargetAssignmentMetadataKey:
+def read_target_epoch(reader: RecordReader) -> r.ConsumerGroupTargetAssignmentMetadataKey:
     """Read the key of the target's epoch: type 6 (F-REC-06)."""
     return r.ConsumerGroupTargetAssignmentMetadataKey(reader.text())
 
 
-def read_target(reader: Reader) -> r.ConsumerGroupTargetAssignmentMemberKey:
+def read_target(reader: RecordReader) -> r.ConsumerGroupTargetAssignmentMemberKey:
     """Read the key of a member's target: type 7 (F-REC-07)."""
     return r.ConsumerGroupTargetAssignmentMemberKey(reader.text(), reader.text())
 
 
-def read_assignment(reader: Reader) -> r.ConsumerGroupCurrentMemberAssignmentKey:
+def read_assignment(reader: RecordReader) -> r.ConsumerGroupCurrentMemberAssignmentKey:
     """Read the key of a member's current assignment: type 8 (F-REC-08)."""
     return r.ConsumerGroupCurrentMemberAssignmentKey(reader.text(), reader.text())
 
 
-def read_regex(reader: Reader) -> r.ConsumerGroupRegularExpressionKey:
+def read_regex(reader: RecordReader) -> r.ConsumerGroupRegularExpressionKey:
     """Read the key of the topics that a regex matches: type 16 (F-REC-16)."""
     return r.ConsumerGroupRegularExpressionKey(reader.text(), reader.text())

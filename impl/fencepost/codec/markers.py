@@ -7,7 +7,7 @@ from typing import Final
 
 from fencepost.protocol.offset_records import ControlKey, ControlValue
 
-from .reading import Reader
+from .reading import RecordReader
 
 _VERSION: Final = 0
 _ABORT: Final = 0
@@ -26,7 +26,7 @@ def write_marker(value: ControlValue) -> bytes:
     return _VALUE(_VERSION, value.coordinator_epoch)
 
 
-def read_marker_key(reader: Reader) -> ControlKey | None:
+def read_marker_key(reader: RecordReader) -> ControlKey | None:
     """Read the key of a transaction's end; None for another kind of control record, which a load skips. Only a negative
     version is an error."""
     version = reader.int16()
@@ -36,7 +36,7 @@ def read_marker_key(reader: Reader) -> ControlKey | None:
     return ControlKey(kind == _COMMIT) if kind in (_ABORT, _COMMIT) else None
 
 
-def read_marker(reader: Reader) -> ControlValue:
+def read_marker(reader: RecordReader) -> ControlValue:
     """Read the epoch of the transaction coordinator; only a negative version is an error."""
     version = reader.int16()
     if version < 0:

@@ -10,7 +10,7 @@ from fencepost.protocol.offset_messages import ZERO_ID
 from fencepost.protocol.offset_records import OffsetCommitKey, OffsetCommitValue
 
 from .layout import Layout
-from .reading import Reader
+from .reading import RecordReader
 from .writing import NO_TAGS, compact_text, int16, int32, int64, tag_zero, text, topic_id
 
 _NONE: Final = -1  #: no leader epoch, no expiry
@@ -20,7 +20,7 @@ _TYPE: Final = 1
 _BEGIN: Final = Struct(">qi").pack
 
 
-def read_offset_key(reader: Reader) -> OffsetCommitKey:
+def read_offset_key(reader: RecordReader) -> OffsetCommitKey:
     """Read group, topic and partition."""
     return OffsetCommitKey(reader.text(), reader.text(), reader.int32())
 
@@ -36,7 +36,7 @@ def key_prefix(group: str, topic: str) -> bytes:
     return int16(_TYPE) + text(group) + text(topic)
 
 
-def read_offset(reader: Reader, version: int) -> OffsetCommitValue:
+def read_offset(reader: RecordReader, version: int) -> OffsetCommitValue:
     """Read a committed offset of any version; fields that the version lacks get their default (F-REC-11)."""
     offset = reader.int64()
     leader_epoch = reader.int32() if version >= 3 else _NONE
@@ -45,7 +45,7 @@ def read_offset(reader: Reader, version: int) -> OffsetCommitValue:
     expire_timestamp = reader.int64() if version == _EXPIRING else _NONE
     identity = ZERO_ID
     if version >= _FLEXIBLE:
-        identity = reader.tagged(Reader.topic_id if reader.layout.topic_ids else None, ZERO_ID)
+        identity = reader.tagged(RecordReader.topic_id if reader.layout.topic_ids else None, ZERO_ID)
     return OffsetCommitValue(
         offset,
         leader_epoch=leader_epoch,

@@ -27,7 +27,7 @@ ID_SIZE: Final = 16
 LONGEST_TEXT: Final = 0x7FFF
 
 
-class Reader:
+class RecordReader:
     """A position in the bytes of one key or value. Raises ``TornRecord`` or one of ``ENDS_EARLY``."""
 
     __slots__ = ("at", "data", "layout")
@@ -116,14 +116,14 @@ class Reader:
         """Read bytes with the varint of their length + 1."""
         return self._content(self._compact_size())
 
-    def array(self, read: Callable[[Reader], T]) -> tuple[T, ...]:
+    def array(self, read: Callable[[RecordReader], T]) -> tuple[T, ...]:
         """Read elements with their number in four bytes."""
         size = self.int32()
         if size < 0:
             raise self.torn("a list is null")
         return self._array(size, read)
 
-    def compact_array(self, read: Callable[[Reader], T]) -> tuple[T, ...]:
+    def compact_array(self, read: Callable[[RecordReader], T]) -> tuple[T, ...]:
         """Read elements with the varint of their number + 1."""
         size = self._compact_size()
         if size < 0:
@@ -147,7 +147,7 @@ class Reader:
         self.at += 4 * size
         return found
 
-    def tagged(self, zero: Callable[[Reader], T] | None, missing: T) -> T:
+    def tagged(self, zero: Callable[[RecordReader], T] | None, missing: T) -> T:
         """Read the tagged field with number 0, or return ``missing``; skip all others. ``zero`` None: skip that too.
 
         The encoded length of a field is used only to skip it. If a field occurs twice, the last one counts.
@@ -188,7 +188,7 @@ class Reader:
             raise self.torn("bytes are null")
         return self._take(size)
 
-    def _array(self, size: int, read: Callable[[Reader], T]) -> tuple[T, ...]:
+    def _array(self, size: int, read: Callable[[RecordReader], T]) -> tuple[T, ...]:
         self._allow(size)
         return tuple([read(self) for _ in range(size)])
 

@@ -15,7 +15,7 @@ from .bulk import Loading, written
 from .errors import TornRecord, UnknownType, UnknownVersion, Unwritable
 from .layout import NEWEST, Layout
 from .markers import read_marker, read_marker_key, write_marker, write_marker_key
-from .reading import ENDS_EARLY, Reader
+from .reading import ENDS_EARLY, RecordReader
 from .table import BY_KEY, types_read
 
 _INT16: Final = Struct(">h").pack
@@ -82,7 +82,7 @@ class Codec:
         if key[:3] == _CONTROL and len(key) == 4:
             raise TornRecord(f"key {key.hex()} is that of a control record (F-REPLAY-05); use decode_marker()")
         try:
-            reader = Reader(key, self.layout)
+            reader = RecordReader(key, self.layout)
             number = reader.int16()
             kind = self._read.get(number)
             if kind is None:
@@ -93,7 +93,7 @@ class Codec:
             record_key = kind.read_key(reader)
             if value is None:
                 return Record(record_key, None, producer)
-            reader = Reader(value, self.layout)
+            reader = RecordReader(value, self.layout)
             version = reader.int16()
             if not 0 <= version <= kind.highest:
                 raise UnknownVersion(number, version)
@@ -139,7 +139,7 @@ class Codec:
         ``TornRecord`` for a key that cannot be decoded."""
         if key is None:
             raise TornRecord("a record must have a key")
-        reader = Reader(key, self.layout)
+        reader = RecordReader(key, self.layout)
         try:
             marker_key = read_marker_key(reader)
         except ENDS_EARLY:
@@ -147,6 +147,8 @@ class Codec:
         if marker_key is None:
             return None
         try:
-            return Record(marker_key, None if value is None else read_marker(Reader(value, self.layout)), producer)
+            return Record(
+                marker_key, None if value is None else read_marker(RecordReader(value, self.layout)), producer
+            )
         except (TornRecord, *ENDS_EARLY):
             return Record(marker_key, None, producer)

@@ -12,7 +12,7 @@ from fencepost.protocol.records import GroupMetadataKey, GroupMetadataValue, Rec
 
 from . import classic, consumer, keys, offsets
 from .layout import Layout
-from .reading import Reader
+from .reading import RecordReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,10 @@ class RecordType:
     number: int
     name: str
     key: type
-    read_key: Callable[[Reader], RecordKey]
+    read_key: Callable[[RecordReader], RecordKey]
     write_key: Callable[[Any], bytes]
     value: type
-    read_value: Callable[[Reader, int], RecordValue]
+    read_value: Callable[[RecordReader, int], RecordValue]
     write_value: Callable[[Any, int, Layout], bytes]
     highest: int
     written: Callable[[Any, Layout], int]

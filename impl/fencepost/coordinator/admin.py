@@ -35,7 +35,7 @@ from .classic import records
 from .classic.group import ClassicGroup
 from .consumer import target
 from .consumer.consumer_appliers import write_records
-from .consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
+from .consumer.group import NO_SHARE, ConsumerGroup, ConsumerGroupMember
 from .consumer.records import removed_group
 from .groups import is_empty, known
 from .kernel import operations
@@ -217,7 +217,7 @@ def _described_consumer_group(step: Step, request: Request, name: str, group: ob
 
 
 def _described_member(
-    step: Step, group: ConsumerGroup, member: ConsumerMember, *, with_type: bool
+    step: Step, group: ConsumerGroup, member: ConsumerGroupMember, *, with_type: bool
 ) -> DescribedConsumerMember:
     kind = _CONSUMER if member.classic is None else _CLASSIC
     return DescribedConsumerMember(
@@ -235,7 +235,7 @@ def _described_member(
     )
 
 
-def _shown_as_assigned(rules: Rules, member: ConsumerMember) -> Mapping[bytes, Collection[int]]:
+def _shown_as_assigned(rules: Rules, member: ConsumerGroupMember) -> Mapping[bytes, Collection[int]]:
     """The partitions that a member may own: those that it has, and those that it has yet to revoke (M-DESC-01)."""
     if not rules.pending_revocation_described:
         return member.assigned

@@ -13,7 +13,7 @@ from fencepost.protocol.partitions import TopicPartition
 from fencepost.protocol.view import GroupView, MemberView
 
 from .classic.group import ClassicGroup, ClassicMember
-from .consumer.group import ConsumerGroup, ConsumerMember
+from .consumer.group import ConsumerGroup, ConsumerGroupMember
 from .consumer.records import holding_rows, share_rows
 from .kernel.rules import Rules
 from .kernel.state import CoordinatorState
@@ -135,7 +135,7 @@ def _has_partition_metadata(rules: Rules, group: ConsumerGroup) -> bool:
     return bool(group.partition_metadata) if rules.has_partition_metadata else group.partition_metadata is not None
 
 
-def _consumer_member(state: CoordinatorState, member: ConsumerMember) -> ConsumerMemberView:
+def _consumer_member(state: CoordinatorState, member: ConsumerGroupMember) -> ConsumerMemberView:
     return ConsumerMemberView(
         member.member_id,
         instance_id=member.instance_id,

@@ -2,15 +2,22 @@
 coordinator it has (F-LOC-01)."""
 
 from .broker import Broker, OnPartition, Served, initial_broker, step
-from .lookup import Coordinator, Endpoint, FindCoordinatorRequest, FindCoordinatorResponse, KeyType, find_coordinator
+from .lookup import (
+    Endpoint,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    FoundCoordinator,
+    KeyType,
+    find_coordinator,
+)
 from .parts import merge, split
 
 __all__ = [
     "Broker",
-    "Coordinator",
     "Endpoint",
     "FindCoordinatorRequest",
     "FindCoordinatorResponse",
+    "FoundCoordinator",
     "KeyType",
     "OnPartition",
     "Served",

@@ -31,7 +31,7 @@ class OnPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class SplitRequest:
     """A request to several partitions: its body, the partitions without a response, and the responses."""
 
     body: RequestBody
@@ -46,7 +46,7 @@ class Broker:
     to several partitions, by id."""
 
     coordinators: tuple[CoordinatorState, ...]
-    waiting: Mapping[int, Waiting]
+    waiting: Mapping[int, SplitRequest]
 
 
 @quick
@@ -98,7 +98,7 @@ def step(broker: Broker, event: HostEvent, choices: Choices) -> tuple[Broker, Se
         if not bodies:
             replies.append(Reply(event.id, merge(event.body, {})))
         elif len(bodies) > 1:
-            waiting[event.id] = Waiting(event.body, frozenset(bodies), {})
+            waiting[event.id] = SplitRequest(event.body, frozenset(bodies), {})
         todo: list[tuple[int, Event]] = [(place, replace(event, body=body)) for place, body in sorted(bodies.items())]
     elif isinstance(event, OnPartition):
         if not 0 <= event.partition < len(coordinators):

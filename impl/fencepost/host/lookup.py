@@ -44,7 +44,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Coordinator:
+class FoundCoordinator:
     """The coordinator of one key; with an error: node -1, no host, port -1."""
 
     key: str
@@ -59,7 +59,7 @@ class Coordinator:
 class FindCoordinatorResponse:
     """A row for each key in the order of the request, each with its own error (F-FIND-06)."""
 
-    coordinators: tuple[Coordinator, ...]
+    coordinators: tuple[FoundCoordinator, ...]
 
 
 def find_coordinator(
@@ -86,10 +86,10 @@ def find_coordinator(
 
 def _row(
     group_id: str, leaders: Mapping[int, Endpoint] | None, partitions: int, denied: AbstractSet[str]
-) -> Coordinator:
+) -> FoundCoordinator:
     if group_id in denied:
-        return Coordinator(group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)  # F-FIND-01
+        return FoundCoordinator(group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED)  # F-FIND-01
     leader = None if leaders is None else leaders.get(partition_for(group_id, partitions))
     if leader is None:
-        return Coordinator(group_id, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)  # F-FIND-02, F-FIND-03
-    return Coordinator(group_id, node_id=leader.node_id, host=leader.host, port=leader.port)  # F-FIND-04
+        return FoundCoordinator(group_id, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)  # F-FIND-02, F-FIND-03
+    return FoundCoordinator(group_id, node_id=leader.node_id, host=leader.host, port=leader.port)  # F-FIND-04

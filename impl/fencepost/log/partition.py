@@ -27,7 +27,7 @@ class BehindLog(MisuseError):
     """The log does not have the offset, or the records there are replicated and cannot be removed."""
 
 
-class Row(NamedTuple):
+class StoredRecord(NamedTuple):
     """A record and its offset."""
 
     offset: int
@@ -46,7 +46,7 @@ class Batch:
     """Records that were appended together, all or none. ``rows``: those that remain, ascending; ``end``: the offset
     after them. ``horizon_ms``: when its tombstones can be deleted; None until a compaction has seen them."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[StoredRecord, ...]
     _: KW_ONLY
     end: int
     horizon_ms: int | None = None
@@ -78,14 +78,14 @@ class PartitionLog:
         return sum(row.offset < self.committed for batch in self.batches for row in batch.rows)
 
     @property
-    def rows(self) -> tuple[Row, ...]:
+    def rows(self) -> tuple[StoredRecord, ...]:
         """The remaining records with their offsets."""
         return tuple(row for batch in self.batches for row in batch.rows)
 
 
 def of_records(records: Sequence[Record]) -> PartitionLog:
     """Create a log from existing records, each in its own batch; all of them are replicated."""
-    batches = tuple(Batch((Row(place, record),), end=place + 1) for place, record in enumerate(records))
+    batches = tuple(Batch((StoredRecord(place, record),), end=place + 1) for place, record in enumerate(records))
     end = len(batches)
     return PartitionLog(batches, end=end, committed=end, epochs=(Epoch(0, 0),) if batches else ())
 
@@ -105,7 +105,7 @@ def append(log: PartitionLog, records: Iterable[Record], leader_epoch: int) -> P
     Raises ``FencedEpoch`` if another leader was elected since."""
     if leader_epoch < log.leader_epoch:
         raise FencedEpoch(leader_epoch, log.leader_epoch)
-    rows = tuple(Row(log.end + place, record) for place, record in enumerate(records))
+    rows = tuple(StoredRecord(log.end + place, record) for place, record in enumerate(records))
     if not rows:
         return log
     end = log.end + len(rows)
@@ -131,7 +131,7 @@ def high_watermark(log: PartitionLog, in_sync: Iterable[int]) -> int:
     return max(log.committed, min((log.end, *in_sync)))
 
 
-def read(log: PartitionLog, offset: int, most: int | None = None) -> tuple[Row, ...]:
+def read(log: PartitionLog, offset: int, most: int | None = None) -> tuple[StoredRecord, ...]:
     """Return the rows from an offset on, in whole batches, at most ``most`` of them. A reader that continues after its
     last batch during a compaction may miss superseded records, but never the last record of a key (F-REPLAY-18)."""
     _require_count(most)

@@ -49,6 +49,6 @@ from .events import SubscribeRegex as SubscribeRegex
 from .events import Unsubscribe as Unsubscribe
 from .settings import ConsumerSettings as ConsumerSettings
 from .settings import MemberSettings as MemberSettings
+from .state import ClassicMemberState as ClassicMemberState
 from .state import Member as Member
-from .state import MemberState as MemberState
 from .step import step as step

@@ -12,7 +12,7 @@ from fencepost.protocol.messages import JoinGroupResponse, SyncGroupResponse
 from . import heartbeats, leading, lookup, requests
 from .consumer_protocol import PROTOCOL_TYPE
 from .events import Failure, FailureKind
-from .state import Generation, JoinDone, JoinOpen, MemberState, Retry, Sent
+from .state import ClassicMemberState, Generation, JoinDone, JoinOpen, Retry, Sent
 from .turn import Turn
 
 #: Kafka's exception names that do not follow from the name of the error code.
@@ -86,11 +86,11 @@ def _accepted(turn: Turn, body: JoinGroupResponse) -> None:
     if body.protocol_type not in (None, PROTOCOL_TYPE):  # K-ERR-12
         _fail(turn, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, Retry.NEVER)
         return
-    if turn.member.state is not MemberState.PREPARING_REBALANCE:  # K-ST-11
+    if turn.member.state is not ClassicMemberState.PREPARING_REBALANCE:  # K-ST-11
         turn.fail_join("UnjoinedGroupException", Retry.BACK_OFF)
         return
     generation = Generation(body.generation_id, body.member_id, body.protocol_name)
-    turn.member = turn.member._replace(state=MemberState.COMPLETING_REBALANCE, generation=generation)  # K-ST-11
+    turn.member = turn.member._replace(state=ClassicMemberState.COMPLETING_REBALANCE, generation=generation)  # K-ST-11
     heartbeats.enable(turn)  # K-HB-01
     if body.leader == body.member_id:  # G-WIRE-25
         leading.elected(turn, body)
@@ -134,12 +134,12 @@ def _assigned(turn: Turn, body: SyncGroupResponse) -> None:
     if body.protocol_type not in (None, PROTOCOL_TYPE):  # K-ERR-12
         _fail(turn, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, Retry.NEVER)
         return
-    if member.generation.reset or member.state is not MemberState.COMPLETING_REBALANCE:
+    if member.generation.reset or member.state is not ClassicMemberState.COMPLETING_REBALANCE:
         _fail(turn, ErrorCode.ILLEGAL_GENERATION, Retry.AT_ONCE)
         return
     if body.protocol_name not in (None, member.generation.protocol_name):
         _fail(turn, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, Retry.NEVER)
         return
-    turn.member = turn.member._replace(state=MemberState.STABLE, rejoin_needed=False, rejoin_reason="")
+    turn.member = turn.member._replace(state=ClassicMemberState.STABLE, rejoin_needed=False, rejoin_reason="")
     if isinstance(member.join, JoinOpen):
         turn.member = turn.member._replace(join=JoinDone(body.assignment))

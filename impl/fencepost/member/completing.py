@@ -12,7 +12,7 @@ from .assignors.base import RebalanceProtocol
 from .consumer_protocol import Assignment, SchemaError, decode_assignment
 from .events import Call, Commit, CommitResult, Failure, FailureKind, MemberTimer
 from .partitions import TopicPartition
-from .state import Generation, MemberState, PrepareCommit, Stage, Waiting
+from .state import CallStage, ClassicMemberState, Generation, PrepareCommit, WaitingCall
 from .turn import Turn
 
 
@@ -36,7 +36,7 @@ def prepare(turn: Turn) -> Progress:
     member = turn.member
     turn.member = turn.member._replace(needs_prepare=False)  # K-CB-09: not repeated, even if the listener throws
     owned = member.subscription.owned
-    waiting = Waiting(Stage.PREPARE)
+    waiting = WaitingCall(CallStage.PREPARE)
     if member.generation.generation_id == -1 or not member.generation.member_id:
         if owned:  # K-CB-02
             turn.call(Call.LOST, owned, waiting)
@@ -47,13 +47,13 @@ def prepare(turn: Turn) -> Progress:
     else:
         dropped = frozenset(each for each in owned if each.topic not in member.subscription.topics)
         if dropped:  # K-CB-04
-            turn.call(Call.REVOKED, dropped, Waiting(Stage.PREPARE, keep=owned - dropped))
+            turn.call(Call.REVOKED, dropped, WaitingCall(CallStage.PREPARE, keep=owned - dropped))
             return Progress.LISTENER
-        waiting = Waiting(Stage.PREPARE, keep=owned)
+        waiting = WaitingCall(CallStage.PREPARE, keep=owned)
     return prepared(turn, waiting, None)
 
 
-def prepared(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
+def prepared(turn: Turn, waiting: WaitingCall, error: str | None) -> Progress:
     """Finish join prepare: the listener returned, or there was no need to call it."""
     subscription = turn.member.subscription.assign(waiting.keep).watch_own()
     turn.member = turn.member._replace(
@@ -84,7 +84,7 @@ def _commit_over(turn: Turn) -> bool:
         return True
     if member.settings.protocol is RebalanceProtocol.EAGER:
         turn.member = turn.member._replace(subscription=member.subscription.mark_all())
-    if member.state is not MemberState.STABLE:
+    if member.state is not ClassicMemberState.STABLE:
         return True  # the commit would fail without a request, with an error that is not retriable (K-OFF-02)
     if member.prepare_deadline_ms is None:
         turn.member = turn.member._replace(prepare_deadline_ms=turn.now + member.settings.max_poll_interval_ms)
@@ -132,13 +132,13 @@ def complete(turn: Turn, data: bytes) -> Progress:
         return Progress.OVER
     revoked = member.subscription.owned - _partitions(assignment)
     if revoked and member.settings.protocol is RebalanceProtocol.COOPERATIVE:
-        waiting = Waiting(Stage.COMPLETE_REVOKED, assignment=assignment, generation=member.generation)
+        waiting = WaitingCall(CallStage.COMPLETE_REVOKED, assignment=assignment, generation=member.generation)
         turn.call(Call.REVOKED, revoked, waiting)  # K-CB-06
         return Progress.LISTENER
     return _adopt(turn, assignment, member.generation, None)
 
 
-def revoked(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
+def revoked(turn: Turn, waiting: WaitingCall, error: str | None) -> Progress:
     """Request a rejoin after the listener gave up partitions, so that other members can get them (K-CB-06).
 
     The member does not commit the positions of those partitions here (K-CB-12)."""
@@ -164,12 +164,12 @@ def _adopt(turn: Turn, assignment: Assignment, generation: Generation, failure: 
         failure = failure or Failure(FailureKind.ASSIGNOR, text=str(reason))
     added = _partitions(assignment) - subscription.owned
     turn.member = turn.member._replace(subscription=subscription.assign(assignment.partitions))  # K-CB-05
-    waiting = Waiting(Stage.COMPLETE_ASSIGNED, assignment=assignment, failure=failure)
+    waiting = WaitingCall(CallStage.COMPLETE_ASSIGNED, assignment=assignment, failure=failure)
     turn.call(Call.ASSIGNED, added, waiting)
     return Progress.LISTENER
 
 
-def assigned(turn: Turn, waiting: Waiting, error: str | None) -> Progress:
+def assigned(turn: Turn, waiting: WaitingCall, error: str | None) -> Progress:
     """Finish join complete after the listener. The first failure of this join complete is thrown (K-CB-09)."""
     turn.member = turn.member._replace(waiting=None)
     failure = waiting.failure or (None if error is None else Failure(FailureKind.LISTENER, text=error))

@@ -14,7 +14,7 @@ from fencepost.protocol.messages import HeartbeatResponse
 from . import leaving, lookup, requests
 from .events import CloseOption, Failure, FailureKind, MemberTimer
 from .lookup import heartbeat_failed
-from .state import MemberState, Sent
+from .state import ClassicMemberState, Sent
 from .turn import THREAD_TIMERS, Turn, thread_works
 
 
@@ -64,7 +64,7 @@ def answered(turn: Turn, sent: Sent, body: HeartbeatResponse) -> None:
             lookup.forget(turn)
             heartbeat_failed(turn)
         case ErrorCode.REBALANCE_IN_PROGRESS:  # K-ERR-06
-            if member.state is MemberState.STABLE:
+            if member.state is ClassicMemberState.STABLE:
                 turn.request_rejoin("group is already rebalancing")  # C-REJ-03
             _good(turn)
         case ErrorCode.UNKNOWN_MEMBER_ID | ErrorCode.ILLEGAL_GENERATION | ErrorCode.FENCED_INSTANCE_ID:

@@ -14,7 +14,7 @@ from fencepost.protocol.errors import ErrorCode
 from . import completing, leading, lookup, requests
 from .completing import Progress
 from .events import MemberTimer, RequestMetadata
-from .state import HeartbeatThread, JoinDone, JoinFailed, JoinOpen, Member, MemberState, Retry
+from .state import ClassicMemberState, HeartbeatThread, JoinDone, JoinFailed, JoinOpen, Member, Retry
 from .turn import Turn
 
 
@@ -103,7 +103,7 @@ def join_if_needed(turn: Turn, *, prepared: bool = False) -> None:
                 if not _after_failure(turn, failed):
                     return
             case JoinDone(assignment):
-                if turn.member.generation.reset or turn.member.state is not MemberState.STABLE:
+                if turn.member.generation.reset or turn.member.state is not ClassicMemberState.STABLE:
                     # K-ST-16: the heartbeat thread reset the member before this poll adopted the assignment
                     turn.reset(_overtaken(turn.member), keep_id=False)
                     turn.member = turn.member._replace(join=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import requests
 from .events import Call, CloseOption, Commit, Failure, FailureKind, MemberTimer
-from .state import HeartbeatThread, MemberState, Stage, Waiting
+from .state import CallStage, ClassicMemberState, HeartbeatThread, WaitingCall
 from .subscription import SubscriptionState
 from .turn import Turn
 
@@ -18,7 +18,7 @@ def leave(turn: Turn, option: CloseOption, reason: str) -> None:
         option is CloseOption.LEAVE_GROUP  # K-LEAVE-03
         or (option is CloseOption.DEFAULT and dynamic)  # C-LEAVE-26
     )
-    joined = member.state is not MemberState.UNJOINED and bool(member.generation.member_id)
+    joined = member.state is not ClassicMemberState.UNJOINED and bool(member.generation.member_id)
     if asked and joined and member.coordinator.node is not None:
         requests.send_leave(turn, reason)
     turn.reset("consumer pro-actively leaving the group", keep_id=False)
@@ -26,7 +26,7 @@ def leave(turn: Turn, option: CloseOption, reason: str) -> None:
 
 def unsubscribe(turn: Turn) -> None:
     """Drop the subscription: the listener gives up all partitions, then the member leaves."""
-    if not _give_up(turn, Waiting(Stage.UNSUBSCRIBE)):
+    if not _give_up(turn, WaitingCall(CallStage.UNSUBSCRIBE)):
         unsubscribed(turn, None)
 
 
@@ -51,7 +51,8 @@ def close(turn: Turn, option: CloseOption) -> None:
     if member.settings.auto_commit and member.coordinator.node is not None:
         commit_id = member.next_request_id
         turn.member = turn.member._replace(
-            next_request_id=commit_id + 1, waiting=Waiting(Stage.CLOSE_COMMIT, option=option, commit_id=commit_id)
+            next_request_id=commit_id + 1,
+            waiting=WaitingCall(CallStage.CLOSE_COMMIT, option=option, commit_id=commit_id),
         )
         turn.emit(Commit(commit_id, owned))
     else:
@@ -63,7 +64,7 @@ def committed(turn: Turn, option: CloseOption) -> None:
     turn.member = turn.member._replace(thread=HeartbeatThread())
     for timer in (MemberTimer.RETRY, MemberTimer.LOOKUP):
         turn.drop_deadline(timer)
-    if not _give_up(turn, Waiting(Stage.CLOSE, option=option)):
+    if not _give_up(turn, WaitingCall(CallStage.CLOSE, option=option)):
         closed(turn, option, None)
 
 
@@ -77,13 +78,13 @@ def closed(turn: Turn, option: CloseOption, error: str | None) -> None:
     turn.returns()
 
 
-def _give_up(turn: Turn, waiting: Waiting) -> bool:
+def _give_up(turn: Turn, waiting: WaitingCall) -> bool:
     """Call the listener for all owned partitions (K-CB-07). Return false if there are none."""
     member = turn.member
     owned = member.subscription.owned
     if not owned:
         return False
     outside = member.generation.generation_id == -1 or not member.generation.member_id
-    rebalancing = member.state in (MemberState.PREPARING_REBALANCE, MemberState.COMPLETING_REBALANCE)
+    rebalancing = member.state in (ClassicMemberState.PREPARING_REBALANCE, ClassicMemberState.COMPLETING_REBALANCE)
     turn.call(Call.LOST if outside or rebalancing else Call.REVOKED, owned, waiting)  # K-CB-07
     return True

@@ -18,7 +18,7 @@ from fencepost.protocol.messages import (
 from .consumer_protocol import PROTOCOL_TYPE, Assignment, Subscription, encode_assignment, encode_subscription
 from .events import Send
 from .partitions import partition_order
-from .state import JoinOpen, MemberState, Retry, Sent, SentKind
+from .state import ClassicMemberState, JoinOpen, Retry, Sent, SentKind
 from .turn import Turn
 
 
@@ -35,7 +35,7 @@ def send_join(turn: Turn) -> None:
 
     The owned partitions go with the newest generation. So a retry without join prepare claims old partitions in a
     generation that assigned none (K-ERR-16)."""
-    turn.member = turn.member._replace(state=MemberState.PREPARING_REBALANCE, join=JoinOpen())  # K-ST-10
+    turn.member = turn.member._replace(state=ClassicMemberState.PREPARING_REBALANCE, join=JoinOpen())  # K-ST-10
     member = turn.member
     if member.coordinator.node is None:  # the member forgot it while the listener ran
         turn.fail_join("CoordinatorNotAvailableException", Retry.BACK_OFF)

@@ -20,7 +20,7 @@ from .settings import MemberSettings
 from .subscription import Snapshot, SubscriptionState
 
 
-class MemberState(Enum):
+class ClassicMemberState(Enum):
     """State of a classic member (K-ST-01…04)."""
 
     UNJOINED = "Unjoined"
@@ -31,7 +31,7 @@ class MemberState(Enum):
     @property
     def in_generation(self) -> bool:
         """Whether the heartbeat thread works in this state (K-ST-03, K-ST-04)."""
-        return self in (MemberState.COMPLETING_REBALANCE, MemberState.STABLE)
+        return self in (ClassicMemberState.COMPLETING_REBALANCE, ClassicMemberState.STABLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ Join: TypeAlias = JoinOpen | JoinDone | JoinFailed
 # --- what the application's call waits for ---
 
 
-class Stage(Enum):
+class CallStage(Enum):
     """Position of an application's call while its listener runs, or while ``close`` waits for a commit."""
 
     PREPARE = "join prepare"
@@ -117,7 +117,7 @@ class Stage(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingCall:
     """An application's call that has not returned.
 
     ``keep``: the partitions owned after join prepare. ``assignment``, ``generation``: those of the join complete in
@@ -125,7 +125,7 @@ class Waiting:
     (K-CB-09). ``option``: of the close in progress. ``commit_id``: the commit that the close waits for.
     """
 
-    stage: Stage
+    stage: CallStage
     keep: frozenset[TopicPartition] = frozenset()
     assignment: Assignment | None = None
     generation: Generation = field(default_factory=Generation)
@@ -179,7 +179,7 @@ class Member(NamedTuple):
     """
 
     settings: MemberSettings
-    state: MemberState = MemberState.UNJOINED
+    state: ClassicMemberState = ClassicMemberState.UNJOINED
     generation: Generation = Generation()
     coordinator: Coordinator = Coordinator()
     thread: HeartbeatThread = HeartbeatThread()
@@ -200,7 +200,7 @@ class Member(NamedTuple):
     prepare_commit_id: int | None = None
     electing: Electing | None = None
     joined_topics: frozenset[str] | None = None  #: the subscription in the last JoinGroup (K-JOIN-03)
-    waiting: Waiting | None = None
+    waiting: WaitingCall | None = None
 
     # metadata
     cluster: Mapping[str, Topic] = MappingProxyType({})

@@ -42,7 +42,7 @@ from .events import (
     SubscribeRegex,
     Unsubscribe,
 )
-from .state import Member, SentKind, Stage
+from .state import CallStage, Member, SentKind
 from .subscription import SubscriptionState
 from .turn import Turn, armed, look, take
 
@@ -161,18 +161,18 @@ def _listener_done(turn: Turn, error: str | None) -> None:
     waiting = turn.member.waiting
     assert waiting is not None
     match waiting.stage:
-        case Stage.PREPARE:
+        case CallStage.PREPARE:
             if completing.prepared(turn, waiting, error) is Progress.OVER:
                 joining.join_if_needed(turn, prepared=True)
-        case Stage.COMPLETE_REVOKED:
+        case CallStage.COMPLETE_REVOKED:
             completing.revoked(turn, waiting, error)
-        case Stage.COMPLETE_ASSIGNED:
+        case CallStage.COMPLETE_ASSIGNED:
             if completing.assigned(turn, waiting, error) is Progress.OVER:
                 joining.join_done(turn)
                 joining.join_if_needed(turn)
-        case Stage.UNSUBSCRIBE:
+        case CallStage.UNSUBSCRIBE:
             leaving.unsubscribed(turn, error)
-        case Stage.CLOSE:
+        case CallStage.CLOSE:
             leaving.closed(turn, waiting.option, error)
-        case Stage.CLOSE_COMMIT:
+        case CallStage.CLOSE_COMMIT:
             raise IllegalEvent("ListenerDone: no listener is running; the close waits for its commit")

@@ -33,7 +33,7 @@ from .events import (
 from .partitions import TopicPartition, partition_order
 from .rules import MemberRules
 from .settings import ClientSettings
-from .state import Coordinator, Generation, JoinFailed, JoinOpen, Member, MemberState, Retry, Waiting
+from .state import ClassicMemberState, Coordinator, Generation, JoinFailed, JoinOpen, Member, Retry, WaitingCall
 
 #: The application's calls. Only one may be in progress, and none follows ``Close``.
 CALLS = (Subscribe, SubscribePattern, SubscribeRegex, Unsubscribe, EnforceRebalance, Poll, Close)
@@ -187,7 +187,7 @@ class Turn(AnyTurn[Member]):
         """Take the member out of its generation; join prepare runs again (K-ST-13, K-ST-14, K-ERR-15)."""
         member_id = self.member.generation.member_id if keep_id else ""  # K-ST-14
         self.member = self.member._replace(
-            state=MemberState.UNJOINED, generation=Generation(member_id=member_id), needs_prepare=True
+            state=ClassicMemberState.UNJOINED, generation=Generation(member_id=member_id), needs_prepare=True
         )  # K-ST-13
         self.request_rejoin(reason)
 
@@ -200,7 +200,7 @@ class Turn(AnyTurn[Member]):
 
     # --- the application's thread ---
 
-    def call(self, call: Call, partitions: frozenset[TopicPartition], waiting: Waiting) -> None:
+    def call(self, call: Call, partitions: frozenset[TopicPartition], waiting: WaitingCall) -> None:
         """Call the listener; ``waiting`` says where the application's call resumes when the listener returns."""
         self.member = self.member._replace(waiting=waiting)
         self.listen(call, partitions)

@@ -70,7 +70,7 @@ def encode_subscription(subscription: Subscription, version: int = HIGHEST_VERSI
 
 def decode_subscription(data: bytes) -> Subscription:
     """Decode a subscription of any version; bytes after the body are ignored. Raises ``SchemaError`` (A-EMB-05)."""
-    reader = Reader(data)
+    reader = EmbeddedReader(data)
     version = _usable(reader.int16())
     topics = tuple(reader.array(reader.string))
     user_data = reader.nullable_bytes()
@@ -84,7 +84,7 @@ def decode_subscription(data: bytes) -> Subscription:
 def subscribed_topics(data: bytes) -> tuple[str, ...]:
     """Decode the topics of a subscription as version 0, with which every later version begins (G-DATA-10). Raises
     ``SchemaError``."""
-    reader = Reader(data)
+    reader = EmbeddedReader(data)
     reader.int16()
     topics = tuple(reader.array(reader.string))
     reader.nullable_bytes()
@@ -110,14 +110,14 @@ def encode_topics(topics: Iterable[tuple[str, list[int]]], version: int) -> byte
 
 def decode_topics(data: bytes) -> tuple[list[tuple[str, list[int]]], bytes | None]:
     """Decode an assignment into its listed topics and its user data. Raises ``SchemaError`` (A-EMB-05)."""
-    reader = Reader(data)
+    reader = EmbeddedReader(data)
     _usable(reader.int16())
     return reader.topic_partitions(), reader.nullable_bytes()
 
 
 def version_of(data: bytes) -> int:
     """Return the version at the start of the bytes. Raises ``SchemaError`` if there is none."""
-    return Reader(data).int16()
+    return EmbeddedReader(data).int16()
 
 
 def _usable(version: int) -> int:
@@ -170,7 +170,7 @@ def _each(rows: Iterable[tuple[str, list[int]]]) -> Iterable[TopicPartition]:
             yield TopicPartition(topic, partition)
 
 
-class Reader:
+class EmbeddedReader:
     """Reader of encoded bytes. Raises ``SchemaError`` if they do not fit, ``LengthError`` if a length does not."""
 
     def __init__(self, data: bytes) -> None:

@@ -13,7 +13,7 @@ from uuid import uuid4
 from .base import AppendError, ClosedStore, StoreError
 from .postgres import PostgresConnection
 from .tables import Appends
-from .worker import Worker
+from .worker import JobRunner
 
 _TABLES: Final = (
     """CREATE TABLE IF NOT EXISTS nodes (
@@ -62,11 +62,11 @@ class PostgresLease:
         self.seconds = seconds
         self._connection = PostgresConnection(where, None, 1, schema)
         self._life = uuid4().hex
-        self._worker: Worker | None = None
+        self._worker: JobRunner | None = None
 
     async def open(self) -> None:
         """Connect, and create the tables if they are missing."""
-        self._worker = worker = Worker(self._connection, Appends(self._connection), "lease")
+        self._worker = worker = JobRunner(self._connection, Appends(self._connection), "lease")
         await worker.alone(self._connection.open)
 
         def act() -> None:

@@ -19,7 +19,7 @@ from .base import AppendError, ClosedStore, require_changes, require_partition, 
 from .kept import Change, Kept
 from .packed import Run, encoded
 from .tables import Bytes, Doomed, Statements, Stored
-from .worker import Database, Worker
+from .worker import Database, JobRunner
 
 _log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ _Self = TypeVar("_Self", bound="SqlStore")
 _Value = TypeVar("_Value")
 
 
-class Connection(Database, Statements, Protocol):
+class DatabaseConnection(Database, Statements, Protocol):
     """A database that can be opened."""
 
     def open(self) -> int:
@@ -48,11 +48,11 @@ class Connection(Database, Statements, Protocol):
 class SqlStore:
     """Base of stores in databases. Use it as ``async with store``, or with ``open`` and ``close``."""
 
-    def __init__(self, connection: Connection, name: str) -> None:
+    def __init__(self, connection: DatabaseConnection, name: str) -> None:
         self._connection = connection
         self._appends = tables.Appends(connection)
         self._name = name
-        self._worker: Worker | None = None
+        self._worker: JobRunner | None = None
         self._partitions = 0
         self._epochs: dict[int, int] = {}
         self._rows: dict[int, int] = {}  #: approximate number of records, by partition
@@ -69,7 +69,7 @@ class SqlStore:
         """Open or create the store, unless it is open; return the number of partitions. Raises ``StoreError`` for a
         store that cannot be used."""
         if self._worker is None:
-            worker = Worker(self._connection, self._appends, self._name)
+            worker = JobRunner(self._connection, self._appends, self._name)
             try:
                 self._partitions = await worker.alone(self._connection.open)
             except BaseException:
@@ -193,7 +193,7 @@ class SqlStore:
         self._open()
         return self._partitions
 
-    def _open(self) -> Worker:
+    def _open(self) -> JobRunner:
         if self._worker is None:
             raise ClosedStore
         return self._worker

@@ -72,7 +72,7 @@ class _Result:
     failure: Exception | None = None
 
 
-class Worker:
+class JobRunner:
     """Runs jobs in order. Create it in the event loop that uses it. Jobs of the same ``line`` fail together: after one
     has failed, those that were queued before the failure was reported fail too."""
 

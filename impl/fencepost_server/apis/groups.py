@@ -195,7 +195,7 @@ class Answered(Exception):
         self.values = values
 
 
-def _fields(message: _DescribedGroup | lookup.Coordinator) -> Values:
+def _fields(message: _DescribedGroup | lookup.FoundCoordinator) -> Values:
     return {field.name: getattr(message, field.name) for field in fields(message)}
 
 
@@ -236,20 +236,20 @@ async def find_coordinator(call: Call, request: FindCoordinatorRequest) -> Value
         denied = call.denied(Operation.DESCRIBE, Resource.TRANSACTIONAL_ID, keys)
         found = tuple(_of_transactions(key, leader, denied) for key in keys)
     else:
-        found = tuple(lookup.Coordinator(key, error_code=ErrorCode.INVALID_REQUEST) for key in keys)
+        found = tuple(lookup.FoundCoordinator(key, error_code=ErrorCode.INVALID_REQUEST) for key in keys)
     answers = [_found(row) for row in found]
     return {"coordinators": answers} if batched else answers[0]
 
 
-def _of_transactions(key: str, leader: lookup.Endpoint | None, denied: AbstractSet[str]) -> lookup.Coordinator:
+def _of_transactions(key: str, leader: lookup.Endpoint | None, denied: AbstractSet[str]) -> lookup.FoundCoordinator:
     if key in denied:
-        return lookup.Coordinator(key, error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        return lookup.FoundCoordinator(key, error_code=ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     if leader is None:
-        return lookup.Coordinator(key, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-    return lookup.Coordinator(key, node_id=leader.node_id, host=leader.host, port=leader.port)
+        return lookup.FoundCoordinator(key, error_code=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    return lookup.FoundCoordinator(key, node_id=leader.node_id, host=leader.host, port=leader.port)
 
 
-def _found(row: lookup.Coordinator) -> Values:
+def _found(row: lookup.FoundCoordinator) -> Values:
     """Return a row with the name of its error as a message."""
     words = Code(row.error_code).name.replace("_", " ") if row.error_code else None
     return {**_fields(row), "error_message": words}

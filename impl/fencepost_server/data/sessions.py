@@ -60,7 +60,7 @@ class Diverging(TypedDict):
     end_offset: int
 
 
-class Aborted(TypedDict):
+class AbortedProducer(TypedDict):
     """An aborted transaction in the records of an answer."""
 
     producer_id: int
@@ -76,7 +76,7 @@ class FetchedRow(TypedDict, total=False):
     log_start_offset: int
     error_code: Code
     records: bytes
-    aborted_transactions: Sequence[Aborted]
+    aborted_transactions: Sequence[AbortedProducer]
     diverging_epoch: Diverging
 
 

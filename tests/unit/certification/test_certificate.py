@@ -18,7 +18,7 @@ import fencepost
 from fencepost.certification import Certificate, Check, Finding, MissingLink, NoCertificate, Subject, examine
 from fencepost.certification.building import reason_to_leave_out
 from fencepost.certification.checking import differences, report
-from fencepost.certification.files import SIGNATURE, Layout
+from fencepost.certification.files import SIGNATURE, PartFolders
 from fencepost.certification.signature import CannotSign, sign
 from fencepost.certification.statement import (
     CLAIMS,
@@ -36,7 +36,7 @@ from fencepost_conformance.run.mutants.replacement import replaced
 from fencepost_conformance.targets.jvm.releases import RELEASES as COMPARED
 
 ROOT = Path(__file__).parents[3]
-CHECKOUT = Layout.of_checkout(ROOT)
+CHECKOUT = PartFolders.of_checkout(ROOT)
 
 
 def made(digests: dict[str, str]) -> Certificate:
@@ -59,7 +59,7 @@ def made(digests: dict[str, str]) -> Certificate:
 def master(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the files as a wheel installs them, with their certificate."""
     site = tmp_path_factory.mktemp("site")
-    layout, caches = Layout.of_wheel(site), shutil.ignore_patterns("__pycache__", "certificate.json*")
+    layout, caches = PartFolders.of_wheel(site), shutil.ignore_patterns("__pycache__", "certificate.json*")
     shutil.copytree(CHECKOUT.core, layout.core, ignore=caches)
     shutil.copytree(CHECKOUT.model, layout.model, ignore=caches)
     shutil.copytree(CHECKOUT.specification, layout.specification)
@@ -69,10 +69,10 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def site(master: Path, tmp_path: Path) -> Layout:
+def site(master: Path, tmp_path: Path) -> PartFolders:
     """Return a copy for one test, whose files are links until ``change`` replaces them."""
     shutil.copytree(master, tmp_path / "site", copy_function=os.link)
-    return Layout.of_wheel(tmp_path / "site")
+    return PartFolders.of_wheel(tmp_path / "site")
 
 
 def change(path: Path, edit: Callable[[bytes], bytes]) -> None:
@@ -81,13 +81,13 @@ def change(path: Path, edit: Callable[[bytes], bytes]) -> None:
     path.write_bytes(data)
 
 
-def edited(layout: Layout, edit: Callable[[Certificate], Certificate]) -> Finding:
+def edited(layout: PartFolders, edit: Callable[[Certificate], Certificate]) -> Finding:
     """Return what is found when the certificate was edited, and its seal not."""
     change(layout.certificate, lambda data: as_text(edit(read_text(data))).encode())
     return examine(layout)
 
 
-def test_the_same_files_pass_in_a_checkout_and_in_a_wheel(site: Layout) -> None:
+def test_the_same_files_pass_in_a_checkout_and_in_a_wheel(site: PartFolders) -> None:
     assert site.digests() == CHECKOUT.digests()
     found = examine(site)
     assert (found.verdict, found.status, found.refused) == ("passed", 0, ())
@@ -107,7 +107,7 @@ def test_the_same_files_pass_in_a_checkout_and_in_a_wheel(site: Layout) -> None:
         "__init__.pyi",
     ],
 )
-def test_a_changed_byte_is_refused(site: Layout, name: str) -> None:
+def test_a_changed_byte_is_refused(site: PartFolders, name: str) -> None:
     change(site.core / name, lambda data: data[:-2] + b" \n")
     assert examine(site).refused == (f"fencepost/{name}: changed since it was certified",)
 
@@ -121,7 +121,7 @@ def test_a_change_of_any_file_is_one_line() -> None:
         ]
 
 
-def test_model_specification_and_rules_are_certified_too(site: Layout) -> None:
+def test_model_specification_and_rules_are_certified_too(site: PartFolders) -> None:
     for path in (site.model / "table.py", site.specification / "ClassicGroup.tla", next(site.rules.iterdir())):
         change(path, lambda data: data + b"\n")
     assert len(examine(site).refused) == 3
@@ -131,14 +131,14 @@ OF_CORE = sorted(name for name, each in MUTANTS.items() if not each.replacements
 
 
 @pytest.mark.parametrize("name", OF_CORE[::40])
-def test_a_mutant_is_refused(site: Layout, name: str) -> None:
+def test_a_mutant_is_refused(site: PartFolders, name: str) -> None:
     faulty = replaced(MUTANTS[name].replacements)
     for file in faulty:
         change(site.core / file, lambda _, file=file: faulty[file].encode())  # type: ignore[misc]
     assert examine(site).refused == tuple(f"fencepost/{file}: changed since it was certified" for file in faulty)
 
 
-def test_an_added_file_is_refused(site: Layout) -> None:
+def test_an_added_file_is_refused(site: PartFolders) -> None:
     """Python prefers an extension module to the source file beside it."""
     (site.core / "coordinator" / "dispatch.cpython-311-x86_64-linux-gnu.so").write_bytes(b"")
     assert examine(site).refused == (
@@ -146,14 +146,14 @@ def test_an_added_file_is_refused(site: Layout) -> None:
     )
 
 
-def test_compiled_bytecode_is_ignored(site: Layout) -> None:
+def test_compiled_bytecode_is_ignored(site: PartFolders) -> None:
     (site.core / "__pycache__").mkdir()
     (site.core / "__pycache__" / "errors.cpython-311.pyc").write_bytes(b"")
     assert examine(site).status == 0
 
 
 @pytest.mark.parametrize("name", CLAIMS)
-def test_a_missing_check_is_refused(site: Layout, name: str) -> None:
+def test_a_missing_check_is_refused(site: PartFolders, name: str) -> None:
     """Also if the seal was made again."""
     found = edited(
         site, lambda one: replace(one, checks=tuple(each for each in one.checks if each.name != name)).sealed()
@@ -162,21 +162,21 @@ def test_a_missing_check_is_refused(site: Layout, name: str) -> None:
 
 
 @pytest.mark.parametrize("verdict", ["failed", "incomplete", "undecided", ""])
-def test_a_check_that_did_not_pass_is_refused(site: Layout, verdict: str) -> None:
+def test_a_check_that_did_not_pass_is_refused(site: PartFolders, verdict: str) -> None:
     def fail(one: Certificate) -> Certificate:
         return replace(one, checks=(*one.checks[:-1], replace(one.checks[-1], verdict=verdict))).sealed()
 
     assert edited(site, fail).refused == (f"check store-kills: {verdict}",)
 
 
-def test_a_check_that_decided_nothing_is_refused(site: Layout) -> None:
+def test_a_check_that_decided_nothing_is_refused(site: PartFolders) -> None:
     def empty(one: Certificate) -> Certificate:
         return replace(one, checks=(replace(one.checks[0], counts={"passed": 0}), *one.checks[1:])).sealed()
 
     assert edited(site, empty).refused == ("check specification-model decided nothing",)
 
 
-def test_a_missing_link_is_reported_and_leaves_the_result_incomplete(site: Layout) -> None:
+def test_a_missing_link_is_reported_and_leaves_the_result_incomplete(site: PartFolders) -> None:
     def lack(one: Certificate) -> Certificate:
         last = one.checks[-1]
         missing = (MissingLink(name=last.name, claim=last.claim, why="no disk"),)
@@ -199,11 +199,11 @@ EDITS: dict[str, Callable[[Certificate], Certificate]] = {
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_an_edited_certificate_is_refused(site: Layout, edit: str) -> None:
+def test_an_edited_certificate_is_refused(site: PartFolders, edit: str) -> None:
     assert edited(site, EDITS[edit]).refused == ("the certificate was changed after it was made",)
 
 
-def test_a_subject_that_is_edited_to_fit_a_changed_file_is_refused(site: Layout) -> None:
+def test_a_subject_that_is_edited_to_fit_a_changed_file_is_refused(site: PartFolders) -> None:
     change(site.core / "errors.py", lambda data: data + b"\n")
     found = edited(site, lambda one: replace(one, subjects=made(site.digests()).subjects))
     assert found.refused == ("the certificate was changed after it was made",)
@@ -263,7 +263,7 @@ def key(folder: Path, name: str) -> Path:
 
 
 @NEEDS_SSH
-def test_only_the_signature_of_the_key_for_these_bytes_is_accepted(site: Layout, tmp_path: Path) -> None:
+def test_only_the_signature_of_the_key_for_these_bytes_is_accepted(site: PartFolders, tmp_path: Path) -> None:
     mine, other = key(tmp_path, "mine"), key(tmp_path, "other")
     public, foreign = mine.with_suffix(".pub"), other.with_suffix(".pub")
     assert examine(site, key=public).refused == ("the certificate is not signed",)
@@ -280,7 +280,7 @@ def test_only_the_signature_of_the_key_for_these_bytes_is_accepted(site: Layout,
 
 
 @NEEDS_SSH
-def test_a_signature_for_another_purpose_is_refused(site: Layout, tmp_path: Path) -> None:
+def test_a_signature_for_another_purpose_is_refused(site: PartFolders, tmp_path: Path) -> None:
     mine = key(tmp_path, "mine")
     words = ["ssh-keygen", "-Y", "sign", "-q", "-f", str(mine), "-n", "git", str(site.certificate)]
     subprocess.run(words, check=True, timeout=60)
@@ -288,7 +288,7 @@ def test_a_signature_for_another_purpose_is_refused(site: Layout, tmp_path: Path
 
 
 @NEEDS_SSH
-def test_a_file_that_is_not_a_key_gets_one_line(site: Layout, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_key_gets_one_line(site: PartFolders, tmp_path: Path) -> None:
     mine = key(tmp_path, "mine")
     with pytest.raises(CannotSign, match="is not a public SSH key"):
         examine(site, key=mine)
@@ -302,7 +302,7 @@ def test_a_file_that_is_not_a_key_gets_one_line(site: Layout, tmp_path: Path) ->
 # --- where only the library is ---------------------------------------------------------------------------------------
 
 
-def run(site: Layout, *words: str) -> subprocess.CompletedProcess[str]:
+def run(site: PartFolders, *words: str) -> subprocess.CompletedProcess[str]:
     """Run Python on the copy, without any other package."""
     command = [sys.executable, "-S", "-B", *words]
     path = {"PYTHONPATH": str(site.core.parent), "PATH": os.environ["PATH"]}
@@ -311,7 +311,7 @@ def run(site: Layout, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_with_the_library_alone_it_is_checked(site: Layout) -> None:
+def test_with_the_library_alone_it_is_checked(site: PartFolders) -> None:
     ran = run(site, "-m", "fencepost.certification")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout.splitlines()[-1].startswith("certify --check: passed (")
@@ -327,7 +327,7 @@ def test_with_the_library_alone_it_is_checked(site: Layout) -> None:
     assert report["refused"] == ["fencepost/errors.py: changed since it was certified"]
 
 
-def test_with_the_library_alone_it_is_an_object(site: Layout) -> None:
+def test_with_the_library_alone_it_is_an_object(site: PartFolders) -> None:
     ran = run(site, "-c", "import fencepost; one = fencepost.certificate(); print(one.size, len(one.checks))")
     assert (ran.stdout, ran.stderr) == (f"small {len(CLAIMS)}\n", "")
     site.certificate.unlink()
@@ -339,12 +339,12 @@ def test_with_the_library_alone_it_is_an_object(site: Layout) -> None:
 
 
 def test_without_a_certificate_the_error_says_what_makes_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(Layout, "installed", classmethod(lambda cls: cls.of_wheel(tmp_path)))
+    monkeypatch.setattr(PartFolders, "installed", classmethod(lambda cls: cls.of_wheel(tmp_path)))
     with pytest.raises(NoCertificate, match="'fencepost certify' makes one"):
         fencepost.certificate()
 
 
-def test_many_differences_are_summed_up(site: Layout, capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_differences_are_summed_up(site: PartFolders, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.rmtree(site.rules)
     shutil.rmtree(site.specification)
     with pytest.raises(SystemExit):
@@ -357,7 +357,7 @@ def test_many_differences_are_summed_up(site: Layout, capsys: pytest.CaptureFixt
 # --- the wheel -------------------------------------------------------------------------------------------------------
 
 
-def test_a_wheel_carries_a_current_certificate_only(site: Layout, tmp_path: Path) -> None:
+def test_a_wheel_carries_a_current_certificate_only(site: PartFolders, tmp_path: Path) -> None:
     kept = tmp_path / "certificate.json"
 
     def reason(*, compiled: bool = False, release: bool = False) -> str | None:
@@ -391,7 +391,7 @@ def test_a_fresh_environment_checks_what_the_wheel_carries(tmp_path: Path) -> No
         shutil.copytree(ROOT / part, copy / part, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for file in ("pyproject.toml", "setup.py", "README.md", "LICENSE", "MANIFEST.in"):
         shutil.copy(ROOT / file, copy)
-    layout = Layout.of_checkout(copy)
+    layout = PartFolders.of_checkout(copy)
     (layout.core / SIGNATURE).unlink(missing_ok=True)
     layout.certificate.write_text(as_text(made(layout.digests())))
     environment = {**os.environ, "FENCEPOST_RELEASE": "1"}

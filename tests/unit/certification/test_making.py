@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from fencepost.certification import examine
-from fencepost.certification.files import Layout
+from fencepost.certification.files import PartFolders
 from fencepost_conformance.cli import main
 from fencepost_conformance.judge.verdict import Verdict
 from fencepost_conformance.run.certify.making import Made, run_pytest
@@ -23,7 +23,7 @@ from fencepost_conformance.run.commands import certify
 from fencepost_conformance.run.mainjob import Finding, Stage
 
 ROOT = Path(__file__).parents[3]
-CHECKOUT = Layout.of_checkout(ROOT)
+CHECKOUT = PartFolders.of_checkout(ROOT)
 
 
 def run(monkeypatch: pytest.MonkeyPatch, file: Path, **verdicts: Verdict | None) -> tuple[Any, str, str]:

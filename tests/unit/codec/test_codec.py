@@ -24,7 +24,7 @@ from fencepost.codec import (
     Unwritable,
     layout_of,
 )
-from fencepost.codec.reading import Reader
+from fencepost.codec.reading import RecordReader
 from fencepost.codec.table import WRITTEN
 from fencepost.codec.writing import varint
 from fencepost.protocol.consumer_records import (
@@ -130,7 +130,7 @@ def test_any_bytes_are_read_or_refused(key: bytes, value: bytes, number: int) ->
 
 @given(st.integers(0, 2**31 - 1))
 def test_a_written_varint_is_read_back(number: int) -> None:
-    reader = Reader(varint(number) + b"more", NEWEST)
+    reader = RecordReader(varint(number) + b"more", NEWEST)
     assert reader.varint() == number
     assert reader.data[reader.at :] == b"more"
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from driven import Driven
 
-from fencepost.member import Member, MemberSettings, MemberState, step
+from fencepost.member import ClassicMemberState, Member, MemberSettings, step
 from fencepost.member.consumer_protocol import Assignment, Subscription, encode_assignment, encode_subscription
 from fencepost.member.events import (
     Answered,
@@ -56,7 +56,7 @@ class Driver(Driven):
         self.commands: tuple[Command, ...] = ()
         self.listener: list[Listener] = []
         self.timers: dict[MemberTimer, int] = {}
-        self.states: list[MemberState] = [self.member.state]
+        self.states: list[ClassicMemberState] = [self.member.state]
 
     def do(self, event: MemberEvent, jitter: float = 1.0) -> tuple[Command, ...]:
         self.member, self.commands = step(self.member, event, jitter)

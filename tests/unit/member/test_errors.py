@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.member import MemberState
+from fencepost.member import ClassicMemberState
 from fencepost.member.events import (
     Answered,
     CoordinatorFound,
@@ -109,7 +109,7 @@ def test_loading_at_sync_is_thrown_by_kafka():
     driver.start()
     driver.follow()
     driver.answer(SyncGroupResponse(E.COORDINATOR_LOAD_IN_PROGRESS))
-    assert driver.member.state is MemberState.COMPLETING_REBALANCE
+    assert driver.member.state is ClassicMemberState.COMPLETING_REBALANCE
     assert driver.poll().kind is UNEXPECTED  # K-ERR-02
     driver.calls()
     driver.poll()
@@ -164,7 +164,7 @@ def test_heartbeat_fails_quietly_with_growing_backoff(error):
         assert driver.timers[MemberTimer.SESSION] == session  # not restarted
         driver.wait(delay)
         assert isinstance(driver.only(Send).body, HeartbeatRequest)
-    assert driver.member.state is MemberState.STABLE
+    assert driver.member.state is ClassicMemberState.STABLE
     assert driver.poll() is None  # K-ERR-11
 
 
@@ -182,7 +182,7 @@ def test_heartbeat_forgets_the_coordinator_but_not_the_generation(error):
     driver.beat(error)
     assert driver.member.coordinator.node is None
     assert driver.member.coordinator.looking_up
-    assert driver.member.state is MemberState.STABLE
+    assert driver.member.state is ClassicMemberState.STABLE
     assert not driver.timers
     driver.do(CoordinatorFound(driver.now, node=2))
     assert set(driver.timers) == {MemberTimer.HEARTBEAT, MemberTimer.SESSION, MemberTimer.POLL}
@@ -194,7 +194,7 @@ def test_heartbeat_resets_the_generation(error, kept):
     driver.settle(T0)
     driver.calls()
     driver.beat(error)
-    assert driver.member.state is MemberState.UNJOINED
+    assert driver.member.state is ClassicMemberState.UNJOINED
     assert driver.member.generation.member_id == kept
     driver.poll()
     assert driver.calls() == [("lost", (T0,))]  # K-CB-02
@@ -226,7 +226,7 @@ def test_answers_of_an_older_generation_change_nothing():
     before = driver.member.generation
     driver.answer(HeartbeatResponse(E.UNKNOWN_MEMBER_ID), old)
     assert driver.member.generation == before  # K-ST-15
-    assert driver.member.state is MemberState.STABLE
+    assert driver.member.state is ClassicMemberState.STABLE
 
 
 def test_rebalance_in_progress_while_completing_is_ignored():
@@ -261,14 +261,14 @@ def test_reset_while_sync_is_open_makes_its_answer_a_local_illegal_generation():
     sync = driver.member.sent[-1].request_id
     driver.wait(3_000)
     driver.answer(HeartbeatResponse(E.ILLEGAL_GENERATION))
-    assert driver.member.state is MemberState.UNJOINED
+    assert driver.member.state is ClassicMemberState.UNJOINED
     driver.answer(
         SyncGroupResponse(
             E.NONE, protocol_type="consumer", protocol_name="range", assignment=b"\0\3\0\0\0\0\xff\xff\xff\xff"
         ),
         sync,
     )
-    assert driver.member.state is MemberState.UNJOINED  # K-ST-12
+    assert driver.member.state is ClassicMemberState.UNJOINED  # K-ST-12
     driver.poll()
     assert driver.only(Send).body.member_id == "m"
 
@@ -306,7 +306,7 @@ def test_join_answer_after_a_leave_is_dropped():
         ),
         join,
     )
-    assert driver.member.state is MemberState.UNJOINED  # K-ST-11
+    assert driver.member.state is ClassicMemberState.UNJOINED  # K-ST-11
     driver.none(Send)
     driver.poll()
     driver.wait(100)

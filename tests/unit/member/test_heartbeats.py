@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fencepost.member import IllegalEvent, MemberState
+from fencepost.member import ClassicMemberState, IllegalEvent
 from fencepost.member.assignors.base import RebalanceProtocol
 from fencepost.member.assignors.range import RangeAssignor
 from fencepost.member.events import (
@@ -85,7 +85,7 @@ def test_silent_coordinator_is_forgotten_once_a_session_timeout():
     driver.wait(45_000)
     driver.only(Disconnect)
     driver.only(FindCoordinator)  # K-HB-02
-    assert driver.member.state is MemberState.STABLE
+    assert driver.member.state is ClassicMemberState.STABLE
 
 
 def test_only_poll_feeds_the_poll_timer():
@@ -108,7 +108,7 @@ def test_expired_poll_interval_leaves_and_keeps_the_assignment_until_the_next_po
     assert leave.members[0].member_id == "m"
     assert leave.members[0].group_instance_id is None  # K-LEAVE-01
     assert leave.members[0].reason == "consumer poll timeout has expired."
-    assert driver.member.state is MemberState.UNJOINED
+    assert driver.member.state is ClassicMemberState.UNJOINED
     assert driver.member.assignment == {T0}  # K-HB-04
     assert not driver.timers
     driver.poll()
@@ -120,7 +120,7 @@ def test_static_member_that_stalls_sends_nothing():
     driver.settle(T0)
     driver.wait(10_000)
     assert not leaves(driver)
-    assert driver.member.state is MemberState.UNJOINED
+    assert driver.member.state is ClassicMemberState.UNJOINED
 
 
 def test_unsubscribe_revokes_then_leaves():
@@ -169,7 +169,7 @@ def test_close_options(option, instance, sends):
     assert driver.calls() == [("revoked", (T0,))]
     driver.done()
     assert bool(leaves(driver)) is sends
-    assert driver.member.state is MemberState.UNJOINED
+    assert driver.member.state is ClassicMemberState.UNJOINED
     assert not driver.timers
     with pytest.raises(IllegalEvent):
         driver.do(Poll(driver.now))

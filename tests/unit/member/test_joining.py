@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.member import IllegalEvent, MemberState
+from fencepost.member import ClassicMemberState, IllegalEvent
 from fencepost.member.assignors.base import RebalanceProtocol
 from fencepost.member.assignors.round_robin import RoundRobinAssignor
 from fencepost.member.consumer_protocol import decode_subscription
@@ -50,7 +50,7 @@ def test_first_join_asks_for_an_id_and_takes_the_states_in_order():
     assert first.body.member_id == ""
     assert first.timeout_ms == 305_000  # K-HB-07
     driver.answer(JoinGroupResponse(ErrorCode.MEMBER_ID_REQUIRED, member_id="m"))
-    assert driver.member.state is MemberState.PREPARING_REBALANCE  # K-ST-17
+    assert driver.member.state is ClassicMemberState.PREPARING_REBALANCE  # K-ST-17
     driver.poll()
     second = driver.only(Send).body
     assert (second.member_id, second.reason) == ("m", "need to re-join with the given member-id: m")
@@ -61,7 +61,7 @@ def test_first_join_asks_for_an_id_and_takes_the_states_in_order():
     driver.poll()
     assert driver.member.assignment == {T0}
     assert driver.calls() == [("assigned", (T0,))]  # K-CB-05; nothing was owned before (K-CB-02)
-    assert driver.states == list(MemberState)  # K-ST-10…12
+    assert driver.states == list(ClassicMemberState)  # K-ST-10…12
 
 
 def test_offers_each_assignor_with_the_subscription_in_configuration_order():

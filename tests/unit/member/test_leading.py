@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fencepost.member import MemberState
+from fencepost.member import ClassicMemberState
 from fencepost.member.consumer_protocol import decode_subscription
 from fencepost.member.events import (
     CoordinatorFound,
@@ -84,7 +84,7 @@ def test_failing_assignor_is_thrown_from_poll_and_sends_nothing():
     driver.start()
     driver.lead()
     driver.none(Send)
-    assert driver.member.state is MemberState.COMPLETING_REBALANCE  # K-JOIN-20: its heartbeats continue
+    assert driver.member.state is ClassicMemberState.COMPLETING_REBALANCE  # K-JOIN-20: its heartbeats continue
     failure = driver.poll()
     assert (failure.kind, failure.text) == (FailureKind.ASSIGNOR, "oh")
     driver.poll()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fencepost.member import MemberState
+from fencepost.member import ClassicMemberState
 from fencepost.member.consumer.state import ConsumerState
 from fencepost.member.events import CommitRefused
 from fencepost.protocol.errors import ErrorCode
@@ -16,7 +16,7 @@ from .driver import T0, Driver
 def stable() -> Driver:
     driver = Driver()
     driver.settle(T0)
-    assert driver.member.state is MemberState.STABLE
+    assert driver.member.state is ClassicMemberState.STABLE
     return driver
 
 
@@ -36,7 +36,7 @@ def test_an_unknown_member_is_out_of_the_group(error: ErrorCode, kept: bool) -> 
     driver = stable()
     member_id = driver.member.generation.member_id
     driver.do(CommitRefused(driver.now, error))
-    assert driver.member.state is MemberState.UNJOINED
+    assert driver.member.state is ClassicMemberState.UNJOINED
     assert driver.member.generation.member_id == (member_id if kept else "")
     assert driver.member.rejoin_reason == f"encountered {error.name} from OFFSET_COMMIT response"
 

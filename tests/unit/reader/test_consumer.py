@@ -32,7 +32,7 @@ from fencepost.member.events import (
     Subscribe,
     Unsubscribe,
 )
-from fencepost.member.state import MemberState
+from fencepost.member.state import ClassicMemberState
 from fencepost.member.step import step as member_step
 from fencepost.protocol.errors import ErrorCode, IllegalEvent
 from fencepost.protocol.events import Topic
@@ -189,7 +189,7 @@ def test_a_refused_commit_puts_the_member_out(error: ErrorCode) -> None:
     whole = Whole()
     whole.do(CommitSync(0, FIVE))
     whole.commit_answer(error)
-    assert whole.consumer.member.state is MemberState.UNJOINED
+    assert whole.consumer.member.state is ClassicMemberState.UNJOINED
     assert PassToMember not in whole.kinds()
     assert whole.consumer.reader.membership.epoch == -1
 
@@ -277,9 +277,9 @@ def test_an_abandoned_commit_still_informs_the_member() -> None:
     whole.do(CommitSync(0, FIVE, 150))
     whole.do(ReaderTimerFired(200, ReaderTimer.CALL))
     assert whole.kinds()[-1] is CallReturned
-    assert whole.consumer.member.state is MemberState.STABLE
+    assert whole.consumer.member.state is ClassicMemberState.STABLE
     whole.commit_answer(ErrorCode.ILLEGAL_GENERATION, now=300)
-    assert whole.consumer.member.state is MemberState.UNJOINED
+    assert whole.consumer.member.state is ClassicMemberState.UNJOINED
 
 
 def test_a_commit_of_nothing_before_a_rejoin_costs_no_poll() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from fencepost.member.consumer import ConsumerMember, ConsumerSettings
-from fencepost.member.consumer.state import ApiCall, Waiting
+from fencepost.member.consumer.state import ApiCall, WaitingConsumerCall
 from fencepost.member.events import Answered, CloseOption, MemberEvent, MetadataChanged, Poll
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import HeartbeatResponse
@@ -63,7 +63,7 @@ def drive(member: Any) -> Recorded:
         (classic(waiting=True, in_generation=True), [Answered]),
         (classic(waiting=True, closed=True), [Answered]),
         (classic(closed=True), [Answered]),
-        (ConsumerMember(ConsumerSettings("g"), "m", waiting=Waiting(ApiCall.POLL)), [Answered]),
+        (ConsumerMember(ConsumerSettings("g"), "m", waiting=WaitingConsumerCall(ApiCall.POLL)), [Answered]),
     ],
     ids=["idle", "in a call", "in a call and a generation", "closing", "closed", "of KIP-848 in a call"],
 )

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeAlias, TypeVar
 
-from fencepost.member import Member, MemberSettings, MemberState, step
+from fencepost.member import ClassicMemberState, Member, MemberSettings, step
 from fencepost.member.consumer import ConsumerMember
 from fencepost.member.events import (
     Answered,
@@ -323,7 +323,7 @@ class Host(MemberHost[Member]):
 
     @property
     def works(self) -> bool:
-        return self.member.state is MemberState.STABLE and bool(self.member.assignment)
+        return self.member.state is ClassicMemberState.STABLE and bool(self.member.assignment)
 
 
 AnyHost: TypeAlias = MemberHost[Member] | MemberHost[ConsumerMember]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from fencepost.member import MemberSettings, MemberState
+from fencepost.member import ClassicMemberState, MemberSettings
 from fencepost.member.consumer import ConsumerMember, ConsumerState
 from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.consumer_view import ConsumerGroupState
@@ -133,7 +133,7 @@ class Settling:
 def _classic_problem(host: Host, epochs: Mapping[str, int]) -> str | None:
     """LIV-05; in a consumer group the generation of a member is its epoch (X-JOIN-15)."""
     member = host.member
-    if member.state is not MemberState.STABLE or member.join is not None or member.rejoin_needed:
+    if member.state is not ClassicMemberState.STABLE or member.join is not None or member.rejoin_needed:
         return f"is {member.state.value}"
     generation = member.generation
     if epochs.get(generation.member_id) != generation.generation_id:

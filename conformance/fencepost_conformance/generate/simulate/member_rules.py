@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fencepost.member import Member, MemberState
+from fencepost.member import ClassicMemberState, Member
 from fencepost.member.assignors.base import RebalanceProtocol
 from fencepost.member.events import Command, MemberEvent, Poll
 
 from .broken import demand
 from .listener_rules import ListenerRules
 
-UNJOINED, PREPARING, COMPLETING, STABLE = MemberState
+UNJOINED, PREPARING, COMPLETING, STABLE = ClassicMemberState
 
 #: K-ST-10…13. A step may pass through several states.
 _NEXT = {

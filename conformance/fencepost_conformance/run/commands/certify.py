@@ -14,7 +14,7 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 
 from fencepost.certification.checking import layout_of, report
-from fencepost.certification.files import Layout
+from fencepost.certification.files import PartFolders
 from fencepost.certification.signature import CannotSign, sign
 from fencepost.certification.statement import as_text
 
@@ -70,8 +70,8 @@ def certify(  # noqa: PLR0917 — options of a command line
         raise CannotRun(unknown("size", size, SIZES, f"there are {', '.join(SIZES)}"))
     chosen = replace(SIZES[size], traces=traces or SIZES[size].traces, mutants=mutants or SIZES[size].mutants)
     root = repository.root()
-    layout = Layout.of_checkout(root)
-    if layout != Layout.installed():
+    layout = PartFolders.of_checkout(root)
+    if layout != PartFolders.installed():
         raise CannotRun(f"the fencepost that runs is not the one of {root}: pip install -e . there, or use its .venv")
     if sign_with is not None and not sign_with.is_file():
         raise CannotRun(f"there is no private key {sign_with}")

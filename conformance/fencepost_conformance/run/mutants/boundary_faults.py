@@ -83,7 +83,7 @@ FAULTS = (
     Mutant(
         "longest-text-refused", Side.RECORDS, ("F-REC-22",), "",
         "a text of 32,767 bytes is rejected",
-        (Replacement("codec/reading.py", "Reader._text", "if size > LONGEST_TEXT:", "if size >= LONGEST_TEXT:"),),
+        (Replacement("codec/reading.py", "RecordReader._text", "if size > LONGEST_TEXT:", "if size >= LONGEST_TEXT:"),),
     ),
     Mutant(
         "varint-of-128", Side.CODEC, ("F-REC-10",), "",

@@ -106,7 +106,7 @@ FAULTS = (
         "a varint of 32 bits is read as a number outside Java's range",
         (
             Replacement(
-                READING, "Reader.varint",
+                READING, "RecordReader.varint",
                 "return number - (1 << 32) if number >> 31 else number", "return number",
             ),
         ),
@@ -116,7 +116,7 @@ FAULTS = (
         "a known tagged field ends where its length says",
         (
             Replacement(
-                READING, "Reader.tagged",
+                READING, "RecordReader.tagged",
                 "found = zero(self)", "end = self.at + size\nfound = zero(self)\nself.at = end",
             ),
         ),
@@ -126,7 +126,7 @@ FAULTS = (
         "the first of two equal tagged fields wins",
         (
             Replacement(
-                READING, "Reader.tagged",
+                READING, "RecordReader.tagged",
                 "found = zero(self)", "again = zero(self)\nfound = again if found is missing else found",
             ),
         ),
@@ -136,7 +136,7 @@ FAULTS = (
         "a negative number of tagged fields counts as none, also for a release that rejects it",
         (
             Replacement(
-                READING, "Reader.tagged",
+                READING, "RecordReader.tagged",
                 "most is not None and (count < 0 or count > most)", "most is not None and count > most",
             ),
         ),
@@ -144,7 +144,7 @@ FAULTS = (
     Mutant(
         "malformed-text-refused", B, ("F-REC-24",), "",
         "a text that is not UTF-8 is rejected",
-        (Replacement(READING, "Reader._text", "return text_of(data)", 'raise self.torn("no UTF-8")'),),
+        (Replacement(READING, "RecordReader._text", "return text_of(data)", 'raise self.torn("no UTF-8")'),),
     ),
     Mutant(
         "unknown-version-read", B, ("F-LOAD-02",), "",

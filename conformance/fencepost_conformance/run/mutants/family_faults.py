@@ -85,7 +85,7 @@ FAULTS = (
         "after a failed append, one that was queued behind it is still written",
         (
             Replacement(
-                "store/worker.py", "Worker._run",
+                "store/worker.py", "JobRunner._run",
                 "if self._dead.get(job.line, -1) >= job.term:", "if self._dead.get(job.line, -1) > job.term:",
             ),
         ),

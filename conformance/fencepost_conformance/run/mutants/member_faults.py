@@ -27,7 +27,7 @@ FAULTS = (
         (
             Replacement(
                 ANSWERS, "_assigned",
-                "member.generation.reset or member.state is not MemberState.COMPLETING_REBALANCE",
+                "member.generation.reset or member.state is not ClassicMemberState.COMPLETING_REBALANCE",
                 "False",
             ),
         ),

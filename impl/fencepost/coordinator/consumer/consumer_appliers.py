@@ -37,7 +37,7 @@ from ..kernel.rules import Rules
 from ..kernel.state import Group
 from ..kernel.step import Step
 from .draft import ConsumerDraft
-from .group import NOTHING, ConsumerGroup, ConsumerMember, Holding, Resolution, Share, held, new_group
+from .group import NOTHING, ConsumerGroup, ConsumerGroupMember, Holding, Resolution, Share, held, new_group
 from .records import NO_TIMESTAMP
 
 #: The keys of the records of consumer groups.
@@ -137,7 +137,7 @@ def _member(draft: ConsumerDraft, member_id: str, value: ConsumerGroupMemberMeta
     old = draft.members.get(member_id)
     if value is not None:
         draft.put(
-            (old or ConsumerMember(member_id))._replace(
+            (old or ConsumerGroupMember(member_id))._replace(
                 instance_id=value.instance_id,
                 rack_id=value.rack_id,
                 client_id=value.client_id,
@@ -162,7 +162,7 @@ def _current(
     old = draft.members.get(member_id)
     if value is not None:
         draft.put(
-            (old or ConsumerMember(member_id))._replace(
+            (old or ConsumerGroupMember(member_id))._replace(
                 epoch=value.member_epoch,
                 previous_epoch=value.previous_member_epoch,
                 state=_STATES.get(value.state, MemberState.UNKNOWN),  # M-MS-04

@@ -13,7 +13,7 @@ from ..kernel.rules import Rules
 from .group import (
     ByTopic,
     ConsumerGroup,
-    ConsumerMember,
+    ConsumerGroupMember,
     Holding,
     Resolution,
     Share,
@@ -100,7 +100,7 @@ class ConsumerDraft:
             frozen(self.stable),
         )
 
-    def put(self, member: ConsumerMember) -> None:
+    def put(self, member: ConsumerGroupMember) -> None:
         """Add a member, or replace the one with its id."""
         members = self.members = owned(self.members, self._before.members)
         old = members.get(member.member_id)
@@ -117,7 +117,7 @@ class ConsumerDraft:
             mapping[member.instance_id] = member.member_id
         self._members_changed = True
 
-    def remove(self, member: ConsumerMember) -> None:
+    def remove(self, member: ConsumerGroupMember) -> None:
         """Remove a member, and everything that depends on it."""
         members = self.members = owned(self.members, self._before.members)
         del members[member.member_id]
@@ -150,7 +150,7 @@ class ConsumerDraft:
         topics = self._topics = self._topics or TopicTally(self._before.by_topic)
         return topics
 
-    def _count(self, old: ConsumerMember | None, new: ConsumerMember | None) -> None:
+    def _count(self, old: ConsumerGroupMember | None, new: ConsumerGroupMember | None) -> None:
         """A member changes, joins (from None) or leaves (to None); most records change nothing that is counted."""
         names = frozenset[str]() if old is None else old.topic_names
         named = frozenset[str]() if new is None else new.topic_names
@@ -165,7 +165,7 @@ class ConsumerDraft:
             self._count_stable(old, -1)
             self._count_stable(new, 1)
 
-    def _count_stable(self, member: ConsumerMember | None, change: int) -> None:
+    def _count_stable(self, member: ConsumerGroupMember | None, change: int) -> None:
         if member is None or member.state is not MemberState.STABLE:
             return
         stable = self.stable = owned(self.stable, self._before.stable)
@@ -175,7 +175,7 @@ class ConsumerDraft:
         else:
             del stable[member.epoch]
 
-    def _tally(self, member: ConsumerMember | None, change: int) -> None:
+    def _tally(self, member: ConsumerGroupMember | None, change: int) -> None:
         if member is None:
             return
         if member.regex:
@@ -187,7 +187,7 @@ class ConsumerDraft:
             for protocol in member.classic.supported_protocols:
                 self.support = counted(self.support, protocol.name, change)
 
-    def _unmap(self, member: ConsumerMember) -> None:
+    def _unmap(self, member: ConsumerGroupMember) -> None:
         """Free the instance id of a member, if it is mapped to this member (F-REPLAY-07)."""
         instance_id = member.instance_id
         mapped = None if instance_id is None else self.static_members.get(instance_id)
@@ -217,7 +217,7 @@ class ConsumerDraft:
         before = self._before.partition_epochs
         return changed(before, changes) if changes else before
 
-    def _release(self, member: ConsumerMember) -> None:
+    def _release(self, member: ConsumerGroupMember) -> None:
         """M-PE-02: an entry with another epoch does not belong to this member."""
         for holding in (member.assigned, member.revoking):
             for topic_id, partitions in holding.items():
@@ -237,5 +237,5 @@ class ConsumerDraft:
                 epochs[partition] = epoch
 
 
-def _counts_the_same(one: ConsumerMember, other: ConsumerMember) -> bool:
+def _counts_the_same(one: ConsumerGroupMember, other: ConsumerGroupMember) -> bool:
     return one.regex == other.regex and one.assignor == other.assignor and one.classic == other.classic

@@ -27,7 +27,7 @@ NOTHING: Final[Mapping[bytes, Mapping[int, int]]] = {}
 NO_SHARE: Final[Mapping[bytes, tuple[int, ...]]] = {}
 
 
-class ConsumerMember(NamedTuple):
+class ConsumerGroupMember(NamedTuple):
     """One member of a consumer group (G-DATA-29). An unset regex is ``""``; ``previous_epoch`` and ``epoch`` as in
     M-FENCE-*."""
 
@@ -47,7 +47,7 @@ class ConsumerMember(NamedTuple):
     assigned: Holding = NOTHING
     revoking: Holding = NOTHING
 
-    def renames(self, before: ConsumerMember) -> bool:
+    def renames(self, before: ConsumerGroupMember) -> bool:
         """Whether it subscribes to other names than before. Sets that are the same object are not compared, which would
         take long with many names."""
         return self.topic_names is not before.topic_names and self.topic_names != before.topic_names
@@ -111,7 +111,7 @@ class ConsumerGroup(NamedTuple):
     assignment_epoch: int
     metadata_hash: int = 0
     assignment_timestamp: int = 0
-    members: Mapping[str, ConsumerMember] = {}
+    members: Mapping[str, ConsumerGroupMember] = {}
     static_members: Mapping[str, str] = {}
     target: Mapping[str, Share] = {}
     partition_epochs: Mapping[bytes, Mapping[int, int]] = {}
@@ -161,7 +161,7 @@ class ConsumerGroup(NamedTuple):
         """Never: a group that replaces it writes its tombstones first."""
         return False
 
-    def topics_of(self, member: ConsumerMember) -> frozenset[str]:
+    def topics_of(self, member: ConsumerGroupMember) -> frozenset[str]:
         """The topics that the member subscribes to now: its own, and those of the stored resolution of its regex."""
         resolution = self.resolved.get(member.regex) if member.regex else None
         return member.topic_names if resolution is None else member.topic_names | resolution.topics
@@ -234,7 +234,7 @@ def counted(counts: Mapping[str, int], name: str, change: int) -> Mapping[str, i
     return with_entry(counts, name, count) if count > 0 else without(counts, name)
 
 
-def with_member(group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) -> Subscriptions:
+def with_member(group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember) -> Subscriptions:
     """The counts of the group with ``new`` in place of ``old`` (M-HB-04). A member that just joined is its own old
     version, without a subscription; a static one that came back is a copy of the one that it replaces."""
     by_topic, by_regex = group.by_topic, group.by_regex
@@ -255,7 +255,7 @@ def with_member(group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember) 
     return Subscriptions(by_topic, by_regex)
 
 
-def without_members(group: ConsumerGroup, members: Iterable[ConsumerMember]) -> Subscriptions:
+def without_members(group: ConsumerGroup, members: Iterable[ConsumerGroupMember]) -> Subscriptions:
     """The counts of the group without these members, and without regexes that are then unused (M-LEAVE-03)."""
     topics, by_regex = TopicTally(group.by_topic), group.by_regex
     for member in members:

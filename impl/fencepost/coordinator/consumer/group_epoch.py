@@ -20,7 +20,7 @@ from ..kernel.topics import TopicImage, changed_names, metadata_hash
 from . import records
 from .group import (
     ConsumerGroup,
-    ConsumerMember,
+    ConsumerGroupMember,
     Refresh,
     find_consumer_group,
     subscription_type_of,
@@ -49,7 +49,7 @@ class TopicsLook(NamedTuple):
 
 
 def bump_group_epoch(
-    step: Step, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, *, required: bool
+    step: Step, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember, *, required: bool
 ) -> GroupEpoch:
     """Bump the epoch of the group if the request requires it (M-HB-03), or if it is time to look at the topics and they
     have changed (M-HB-04, M-HB-05)."""

@@ -26,17 +26,17 @@ from fencepost.protocol.records import Record
 from ..kernel.errors import Rejected
 from ..kernel.step import Step
 from . import records
-from .group import ConsumerGroup, ConsumerMember, Holding
+from .group import ConsumerGroup, ConsumerGroupMember, Holding
 
 
 class Found(NamedTuple):
     """The current member, or a new one. ``replaced`` is the static member whose place it takes (M-STATIC-03)."""
 
-    member: ConsumerMember
-    replaced: ConsumerMember | None = None
+    member: ConsumerGroupMember
+    replaced: ConsumerGroupMember | None = None
 
 
-class Claim(NamedTuple):
+class HeartbeatClaim(NamedTuple):
     """The identity that a heartbeat claims, and the partitions that it claims to own (None: no claim)."""
 
     member_id: str
@@ -66,13 +66,13 @@ def reject_if_protocol_is_not_supported(
 def get_or_create_member(step: Step, group: ConsumerGroup, body: ConsumerGroupHeartbeatRequest) -> Found:
     """The member of a heartbeat. A member without an id gets one (M-VAL-26). Raises ``Rejected``."""
     member_id = body.member_id or step.choices.uuid()  # M-VAL-26
-    claim = Claim(member_id, body.member_epoch, body.topic_partitions)
+    claim = HeartbeatClaim(member_id, body.member_epoch, body.topic_partitions)
     if body.instance_id is None:
         return get_or_create_dynamic_member(step, group, claim)
     return get_or_create_static_member(step, group, body.instance_id, claim)
 
 
-def get_or_create_dynamic_member(step: Step, group: ConsumerGroup, claim: Claim) -> Found:
+def get_or_create_dynamic_member(step: Step, group: ConsumerGroup, claim: HeartbeatClaim) -> Found:
     """The member of this id, or a new one (M-FENCE-01…07). Raises ``Rejected``; the member stays as it is
     (M-FENCE-08)."""
     member_id, epoch, _ = claim
@@ -80,12 +80,12 @@ def get_or_create_dynamic_member(step: Step, group: ConsumerGroup, claim: Claim)
     if member is None:
         if epoch != JOIN_EPOCH:
             raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)
-        return Found(ConsumerMember(member_id))
+        return Found(ConsumerGroupMember(member_id))
     check_epoch(step, member, claim)
     return Found(member)
 
 
-def get_or_create_static_member(step: Step, group: ConsumerGroup, instance_id: str, claim: Claim) -> Found:
+def get_or_create_static_member(step: Step, group: ConsumerGroup, instance_id: str, claim: HeartbeatClaim) -> Found:
     """The member of this instance, a new one, or one that takes its place (M-STATIC-01…06, M-STATIC-15). Raises
     ``Rejected``."""
     member_id, epoch, _ = claim
@@ -96,7 +96,7 @@ def get_or_create_static_member(step: Step, group: ConsumerGroup, instance_id: s
         check_epoch(step, member, claim)
         return Found(member)
     if mapped is None:
-        return Found(group.members.get(member_id) or ConsumerMember(member_id))  # M-STATIC-01
+        return Found(group.members.get(member_id) or ConsumerGroupMember(member_id))  # M-STATIC-01
     if holder is None:
         raise Rejected(ErrorCode.UNKNOWN_MEMBER_ID)  # M-STATIC-13
     if holder.epoch != STATIC_LEAVE_EPOCH and holder.classic is None:
@@ -118,9 +118,9 @@ def get_or_create_classic_member(
     X-JOIN-06…08, X-JOIN-12. Raises ``Rejected``.
     """
     if instance_id is None:
-        return Found(group.members.get(member_id) or ConsumerMember(member_id))
+        return Found(group.members.get(member_id) or ConsumerGroupMember(member_id))
     if fresh and instance_id not in group.static_members:
-        return Found(ConsumerMember(member_id))
+        return Found(ConsumerGroupMember(member_id))
     if not fresh:
         return Found(static_member(group, instance_id, member_id))
     holder = group.members.get(group.static_members[instance_id])
@@ -129,12 +129,12 @@ def get_or_create_classic_member(
     return _replacing(holder, member_id)
 
 
-def _replacing(holder: ConsumerMember, member_id: str) -> Found:
+def _replacing(holder: ConsumerGroupMember, member_id: str) -> Found:
     """M-STATIC-03."""
     return Found(holder._replace(member_id=member_id, epoch=JOIN_EPOCH, previous_epoch=JOIN_EPOCH), holder)
 
 
-def static_member(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerMember:
+def static_member(group: ConsumerGroup, instance_id: str, member_id: str) -> ConsumerGroupMember:
     """The member of the instance, which must be the sender (M-STATIC-04, M-STATIC-05, M-LEAVE-02)."""
     mapped = group.static_members.get(instance_id)
     member = None if mapped is None else group.members.get(mapped)
@@ -145,13 +145,13 @@ def static_member(group: ConsumerGroup, instance_id: str, member_id: str) -> Con
     return member
 
 
-def check_epoch(step: Step, member: ConsumerMember, claim: Claim) -> None:
+def check_epoch(step: Step, member: ConsumerGroupMember, claim: HeartbeatClaim) -> None:
     """A known member may join again at any time; otherwise its epoch must be accepted (M-FENCE-03…07)."""
     if claim.epoch != JOIN_EPOCH or not step.rules.known_member_may_join:
         reject_wrong_epoch(member, claim)
 
 
-def reject_wrong_epoch(member: ConsumerMember, claim: Claim) -> None:
+def reject_wrong_epoch(member: ConsumerGroupMember, claim: HeartbeatClaim) -> None:
     """The epoch must be that of the member, or the one before if the answer with the new one may have been lost
     (M-FENCE-03…06); an epoch that was never stored is too new (F-CONS-05). Raises ``Rejected``."""
     epoch = claim.epoch
@@ -167,7 +167,9 @@ def _within(owned: Iterable[TopicPartitions] | None, assigned: Holding) -> bool:
     return all(number in assigned.get(row.topic_id, {}) for row in owned for number in row.partitions)
 
 
-def updated_member(request: Request, body: ConsumerGroupHeartbeatRequest, member: ConsumerMember) -> ConsumerMember:
+def updated_member(
+    request: Request, body: ConsumerGroupHeartbeatRequest, member: ConsumerGroupMember
+) -> ConsumerGroupMember:
     """The member with the values of its heartbeat; values that are not sent stay (M-HB-01)."""
     names = body.subscribed_topic_names
     return member._replace(
@@ -184,8 +186,8 @@ def updated_member(request: Request, body: ConsumerGroupHeartbeatRequest, member
 
 
 def updated_classic_member(
-    request: Request, body: JoinGroupRequest, member: ConsumerMember, subscription: Subscription, timeout: int
-) -> ConsumerMember:
+    request: Request, body: JoinGroupRequest, member: ConsumerGroupMember, subscription: Subscription, timeout: int
+) -> ConsumerGroupMember:
     """The member with the values of its JoinGroup; the preferred assignor stays (X-JOIN-11, X-JOIN-13). ``timeout``:
     its rebalance timeout in ms."""
     return member._replace(
@@ -201,7 +203,7 @@ def updated_classic_member(
 
 
 def owned_partitions(
-    step: Step, body: ConsumerGroupHeartbeatRequest, member: ConsumerMember
+    step: Step, body: ConsumerGroupHeartbeatRequest, member: ConsumerGroupMember
 ) -> Iterable[TopicPartitions] | None:
     """The partitions that the member claims to own, None without a claim. The join of a known member may be older than
     its last assignment, so its "I own nothing" counts as no claim (M-FENCE-07). From a member that is new, or replaces
@@ -211,7 +213,7 @@ def owned_partitions(
     return None if joins_again and step.rules.join_confirms_nothing else body.topic_partitions
 
 
-def member_records(step: Step, group: ConsumerGroup, found: Found, new: ConsumerMember) -> list[Record]:
+def member_records(step: Step, group: ConsumerGroup, found: Found, new: ConsumerGroupMember) -> list[Record]:
     """The records of a member with new values. A static member first takes over the place of the one with its instance
     id (M-STATIC-10, F-ORD-10). A member whose values are the same needs no record (M-HB-02)."""
     name, (old, replaced) = group.group_id, found

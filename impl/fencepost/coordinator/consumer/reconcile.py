@@ -27,7 +27,7 @@ from ..kernel.rules import Rules
 from ..kernel.state import next_epoch
 from ..kernel.step import Step
 from . import records
-from .group import ConsumerGroup, ConsumerMember, Holding, Share
+from .group import ConsumerGroup, ConsumerGroupMember, Holding, Share
 from .target import TargetAssignment
 
 
@@ -50,14 +50,14 @@ class Goal(NamedTuple):
 class Reconciled(NamedTuple):
     """The member after reconciliation, and its record if it has changed."""
 
-    member: ConsumerMember
+    member: ConsumerGroupMember
     records: Sequence[Record]
 
 
 def maybe_reconcile(
     step: Step,
     group: ConsumerGroup,
-    member: ConsumerMember,
+    member: ConsumerGroupMember,
     target: TargetAssignment,
     owned: Iterable[TopicPartitions] | None,
     *,
@@ -75,7 +75,7 @@ def maybe_reconcile(
     return Reconciled(after, [records.current_assignment(step.rules, group.group_id, after)])
 
 
-def reconcile(step: Step, group: ConsumerGroup, member: ConsumerMember, goal: Goal) -> ConsumerMember:
+def reconcile(step: Step, group: ConsumerGroup, member: ConsumerGroupMember, goal: Goal) -> ConsumerGroupMember:
     """The member after this heartbeat (M-REC-01…07). Raises ``Rejected``."""
     match member.state:
         case MemberState.STABLE if member.epoch == goal.epoch:
@@ -99,7 +99,7 @@ def reachable(rules: Rules, goal: Goal) -> Share:
     return {topic_id: partitions for topic_id, partitions in goal.target.items() if topic_id in goal.topic_ids}
 
 
-def _next(step: Step, group: ConsumerGroup, member: ConsumerMember, epoch: int, goal: Goal) -> ConsumerMember:
+def _next(step: Step, group: ConsumerGroup, member: ConsumerGroupMember, epoch: int, goal: Goal) -> ConsumerGroupMember:
     """Revoke first, then take free partitions (M-REC-10…15). ``epoch``: the member's epoch while it revokes."""
     target = reachable(step.rules, goal)
     keep: dict[bytes, dict[int, int]] = {}
@@ -133,7 +133,7 @@ def is_free(group: ConsumerGroup, topic_id: bytes, partition: int) -> bool:
     return epochs is None or epochs.get(partition, -1) == -1
 
 
-def prune(rules: Rules, member: ConsumerMember, goal: Goal) -> ConsumerMember:
+def prune(rules: Rules, member: ConsumerGroupMember, goal: Goal) -> ConsumerGroupMember:
     """A member that stays at its epoch loses at once the topics that it no longer subscribes to (M-REC-25)."""
     if rules.whole_target_counts or not goal.changed:
         return member
@@ -153,7 +153,9 @@ def prune(rules: Rules, member: ConsumerMember, goal: Goal) -> ConsumerMember:
     return member._replace(previous_epoch=previous, assigned=left)
 
 
-def _at(member: ConsumerMember, epoch: int, state: MemberState, assigned: Holding, revoking: Holding) -> ConsumerMember:
+def _at(
+    member: ConsumerGroupMember, epoch: int, state: MemberState, assigned: Holding, revoking: Holding
+) -> ConsumerGroupMember:
     return member._replace(epoch=epoch, previous_epoch=member.epoch, state=state, assigned=assigned, revoking=revoking)
 
 

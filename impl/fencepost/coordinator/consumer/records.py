@@ -27,7 +27,7 @@ from fencepost.protocol.consumer_records import (
 from fencepost.protocol.records import Record
 
 from ..kernel.rules import Rules
-from .group import ConsumerGroup, ConsumerMember, Holding, Resolution, Share
+from .group import ConsumerGroup, ConsumerGroupMember, Holding, Resolution, Share
 
 #: The value of a missing assignment timestamp (G-DATA-32).
 NO_TIMESTAMP: Final = 0
@@ -44,7 +44,7 @@ def partition_metadata(group_id: str, topics: tuple[TopicMetadata, ...] | None) 
     return Record(ConsumerGroupPartitionMetadataKey(group_id), value)
 
 
-def member_metadata(group_id: str, member: ConsumerMember) -> Record:
+def member_metadata(group_id: str, member: ConsumerGroupMember) -> Record:
     """The record with the values that a member sends (F-REC-05, F-REC-13)."""
     return Record(
         ConsumerGroupMemberMetadataKey(group_id, member.member_id),
@@ -78,7 +78,7 @@ def target_member(group_id: str, member_id: str, share: Share) -> Record:
     )
 
 
-def current_assignment(rules: Rules, group_id: str, member: ConsumerMember) -> Record:
+def current_assignment(rules: Rules, group_id: str, member: ConsumerGroupMember) -> Record:
     """The record of the partitions that a member has, and those that it has to revoke (F-REC-08, F-REC-14)."""
     return Record(
         ConsumerGroupCurrentMemberAssignmentKey(group_id, member.member_id),

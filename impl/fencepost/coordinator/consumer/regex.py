@@ -24,7 +24,7 @@ from . import group_epoch, records, reports
 from .consumer_appliers import write_records
 from .group import (
     ConsumerGroup,
-    ConsumerMember,
+    ConsumerGroupMember,
     Resolution,
     find_consumer_group,
     with_member,
@@ -50,7 +50,7 @@ class RegexUpdate(NamedTuple):
 
 
 def update_subscribed_regex(
-    step: Step, request: Request, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember
+    step: Step, request: Request, group: ConsumerGroup, old: ConsumerGroupMember, new: ConsumerGroupMember
 ) -> RegexUpdate:
     """Start to resolve the regexes of a group if necessary, and return what changed for the member (M-RX-02, M-RX-03,
     M-HB-03). Raises ``Rejected`` (M-VAL-08); a started task stays started (M-HB-13)."""
@@ -82,7 +82,13 @@ def update_subscribed_regex(
 
 
 def _maybe_start(
-    step: Step, request: Request, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, *, wanted: bool
+    step: Step,
+    request: Request,
+    group: ConsumerGroup,
+    old: ConsumerGroupMember,
+    new: ConsumerGroupMember,
+    *,
+    wanted: bool,
 ) -> None:
     """M-RX-03, M-RX-04."""
     name, settings = group.group_id, step.settings

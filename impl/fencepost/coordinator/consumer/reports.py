@@ -18,7 +18,7 @@ from fencepost.protocol.rebalances import (
 
 from ..kernel.group_configs import consumer_session_timeout
 from ..kernel.step import Step
-from .group import ConsumerGroup, ConsumerMember, find_consumer_group
+from .group import ConsumerGroup, ConsumerGroupMember, find_consumer_group
 
 _EXPIRED = {
     TimerKind.CONSUMER_SESSION: RebalanceReason.SESSION_EXPIRED,
@@ -43,7 +43,7 @@ def maybe_ended(step: Step, group_id: str) -> None:
         step.rebalances.append(RebalanceEnded(group_id=group_id, generation=group.epoch, state=group.state))
 
 
-def expired(step: Step, group: ConsumerGroup, member: ConsumerMember, kind: TimerKind) -> RebalanceCause:
+def expired(step: Step, group: ConsumerGroup, member: ConsumerGroupMember, kind: TimerKind) -> RebalanceCause:
     """A timer of this kind put the member out of the group (M-TMR-01…03, X-TMR-01…03)."""
     timeout = member.rebalance_timeout
     if kind is TimerKind.CONSUMER_SESSION:
@@ -66,8 +66,8 @@ def regex_changed(topics: Iterable[str]) -> RebalanceCause:
 
 def update_of(
     group: ConsumerGroup,
-    member: ConsumerMember,
-    replaced: ConsumerMember | None,
+    member: ConsumerGroupMember,
+    replaced: ConsumerGroupMember | None,
     *,
     bump: bool,
     subscribes_anew: bool,

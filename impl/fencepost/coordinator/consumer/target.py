@@ -33,7 +33,7 @@ from ..kernel.step import Step
 from ..kernel.topics import TopicImage
 from . import records
 from .assignors import ASSIGNORS, AssignorError, GroupSpec, MemberSpec, hash_order
-from .group import NO_SHARE, ConsumerGroup, ConsumerMember, Share, counted
+from .group import NO_SHARE, ConsumerGroup, ConsumerGroupMember, Share, counted
 from .group_epoch import GroupEpoch
 
 
@@ -46,7 +46,7 @@ class TargetAssignment(NamedTuple):
 
 
 def update_target_assignment(
-    step: Step, group: ConsumerGroup, member: ConsumerMember, bumped: GroupEpoch, written: Sequence[Record]
+    step: Step, group: ConsumerGroup, member: ConsumerGroupMember, bumped: GroupEpoch, written: Sequence[Record]
 ) -> TargetAssignment:
     """The stored target of the member, or a new one for the group epoch (M-HB-06). ``bumped``: the group epoch after
     the request. ``written``: the records of the request so far. Raises ``Rejected``."""
@@ -55,7 +55,7 @@ def update_target_assignment(
     return _computed(step, group, member, bumped, written)
 
 
-def stored_target(step: Step, group: ConsumerGroup, member: ConsumerMember) -> TargetAssignment:
+def stored_target(step: Step, group: ConsumerGroup, member: ConsumerGroupMember) -> TargetAssignment:
     """The target of the member that an earlier request has computed."""
     return TargetAssignment(group.assignment_epoch, stored(step, group, member), ())
 
@@ -69,7 +69,7 @@ def allowed(step: Step, group: ConsumerGroup) -> bool:
 
 
 @varies
-def stored(step: Step, group: ConsumerGroup, member: ConsumerMember) -> Share:
+def stored(step: Step, group: ConsumerGroup, member: ConsumerGroupMember) -> Share:
     """The stored target of a member; a member that takes an instance's place takes over the target of its holder
     (M-HB-07)."""
     owner = None if member.instance_id is None else group.static_members.get(member.instance_id)
@@ -83,7 +83,7 @@ def partitions_known(step: Step, group: ConsumerGroup, written: Sequence[Record]
 
 
 def _computed(
-    step: Step, group: ConsumerGroup, member: ConsumerMember, bumped: GroupEpoch, written: Sequence[Record]
+    step: Step, group: ConsumerGroup, member: ConsumerGroupMember, bumped: GroupEpoch, written: Sequence[Record]
 ) -> TargetAssignment:
     """M-TGT-02…05, M-HB-12."""
     predecessor = None if member.instance_id is None else group.static_members.get(member.instance_id)
@@ -144,7 +144,7 @@ def target_in_log(step: Step, group: ConsumerGroup, before: Mapping[str, Share],
 
 
 def _spec(
-    step: Step, group: ConsumerGroup, member: ConsumerMember, topic_ids: frozenset[bytes], target: Share
+    step: Step, group: ConsumerGroup, member: ConsumerGroupMember, topic_ids: frozenset[bytes], target: Share
 ) -> MemberSpec:
     """A member as an assignor sees it (M-TGT-03)."""
     assigned = {
@@ -194,7 +194,7 @@ def _same(one: Share, other: Share) -> bool:
 
 
 @varies
-def is_other_assignor_preferred(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
+def is_other_assignor_preferred(step: Step, group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
     """Whether the vote of this member makes another assignor the preferred one (M-HB-14). The winner of a tie stays the
     same while the same names are tied (M-HB-15)."""
     name, votes = group.group_id, votes_with(group, member)
@@ -204,7 +204,7 @@ def is_other_assignor_preferred(step: Step, group: ConsumerGroup, member: Consum
     return before != after and elected(step, name, before) != elected(step, name, after)
 
 
-def votes_with(group: ConsumerGroup, member: ConsumerMember) -> Mapping[str, int]:
+def votes_with(group: ConsumerGroup, member: ConsumerGroupMember) -> Mapping[str, int]:
     """The votes of the members, with the current vote of this one. A member that takes a static member's place, and
     already has one, still votes for its own place too (M-STATIC-15)."""
     holder = None if member.instance_id is None else group.static_members.get(member.instance_id)

@@ -14,7 +14,7 @@ from ..kernel.group_configs import consumer_session_timeout
 from ..kernel.operations import FailedByTimeout
 from ..kernel.persistent import exchanged
 from ..kernel.step import Step
-from .group import ConsumerGroup, ConsumerMember
+from .group import ConsumerGroup, ConsumerGroupMember
 
 #: The timers that may be set for a member of a consumer group, and may end its membership (M-LEAVE-03).
 KINDS: Final = (
@@ -46,7 +46,7 @@ def schedule_session_timeout(step: Step, group_id: str, member_id: str) -> None:
     step.timers.set(TimerKey(TimerKind.CONSUMER_SESSION, group_id, member_id), consumer_session_timeout(step, group_id))
 
 
-def schedule_rebalance_timeout(step: Step, group_id: str, member: ConsumerMember) -> None:
+def schedule_rebalance_timeout(step: Step, group_id: str, member: ConsumerGroupMember) -> None:
     """Fence the member unless it revokes its partitions in time (M-TMR-02, M-TMR-05). The timer acts only if the member
     still has this epoch when it fires."""
     key = TimerKey(TimerKind.CONSUMER_REBALANCE, group_id, member.member_id)
@@ -65,7 +65,7 @@ def retry(step: Step, key: TimerKey, epoch: int) -> None:
     step.timers.set(key, RETRY_MS, epoch=epoch)
 
 
-def schedule_or_cancel_rebalance_timeout(step: Step, group_id: str, member: ConsumerMember) -> None:
+def schedule_or_cancel_rebalance_timeout(step: Step, group_id: str, member: ConsumerGroupMember) -> None:
     """Set or cancel the rebalance timer after a heartbeat changed the assignment of the member (M-TMR-02). No other
     member has this timer (M-TMR-06, M-TMR-07, X-JOIN-21)."""
     if member.state is MemberState.UNREVOKED_PARTITIONS:

@@ -15,7 +15,7 @@ from fencepost.protocol.messages import HeartbeatRequest, HeartbeatResponse, Syn
 from fencepost.quirks import varies
 
 from ..consumer import target
-from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
+from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerGroupMember
 from ..consumer.members import static_member
 from ..consumer.reconcile import is_free
 from ..kernel import operations
@@ -27,7 +27,7 @@ from ..kernel.step import Step
 from .embedded import encoded
 
 
-def asking(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerMember:
+def asking(group: ConsumerGroup, member_id: str, instance_id: str | None, generation: int) -> ConsumerGroupMember:
     """The member that sent a SyncGroup or a Heartbeat: it must exist, use the classic protocol, and be at this
     generation (X-SYNC-01…03, X-HB-01). Raises ``Rejected``."""
     if instance_id is not None:
@@ -44,14 +44,14 @@ def asking(group: ConsumerGroup, member_id: str, instance_id: str | None, genera
 
 
 @varies
-def is_behind(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
+def is_behind(step: Step, group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
     """Whether there is a newer target than the member's, or its rejoin would make one (X-SYNC-05, X-HB-03, LIV-14)."""
     if member.epoch < group.assignment_epoch:
         return True
     return group.assignment_epoch < group.epoch and target.allowed(step, group)
 
 
-def should_rejoin(step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
+def should_rejoin(step: Step, group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
     """Whether a member that sends a request has to join again: it has to revoke something, can get more of its target,
     or is behind (X-HB-03, X-HB-07)."""
     match member.state:
@@ -62,7 +62,7 @@ def should_rejoin(step: Step, group: ConsumerGroup, member: ConsumerMember) -> b
     return is_behind(step, group, member)
 
 
-def _waits(group: ConsumerGroup, member: ConsumerMember) -> bool:
+def _waits(group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
     """Whether other members still hold what the member lacks of its target."""
     return any(
         partition not in member.assigned.get(topic_id, {}) and not is_free(group, topic_id, partition)
@@ -71,14 +71,14 @@ def _waits(group: ConsumerGroup, member: ConsumerMember) -> bool:
     )
 
 
-def watch_session(step: Step, group_id: str, member: ConsumerMember) -> None:
+def watch_session(step: Step, group_id: str, member: ConsumerGroupMember) -> None:
     """Start the session timeout of the member, taken from its own JoinGroup (X-TMR-01)."""
     assert member.classic is not None
     key = TimerKey(TimerKind.CONSUMER_SESSION, group_id, member.member_id)
     step.timers.set(key, member.classic.session_timeout_ms)
 
 
-def expect_join(step: Step, group_id: str, member: ConsumerMember) -> None:
+def expect_join(step: Step, group_id: str, member: ConsumerGroupMember) -> None:
     """Start the rebalance timeout within which the member has to join; repeated requests do not extend it
     (X-TMR-02)."""
     key = TimerKey(TimerKind.CONSUMER_JOIN, group_id, member.member_id)
@@ -139,7 +139,7 @@ class ClassicSynced(AnsweredByOperation):
     """A SyncGroup to a consumer group, its member as it was then, and the protocol in the request (X-SYNC-06)."""
 
     group_id: str
-    member: ConsumerMember
+    member: ConsumerGroupMember
     protocol_type: str | None
     protocol_name: str | None
 
@@ -178,7 +178,7 @@ def sync(step: Step, request: Request, body: SyncGroupRequest, group: ConsumerGr
         done.replicated(step, request)
 
 
-def _checked(step: Step, body: SyncGroupRequest, group: ConsumerGroup) -> ConsumerMember:
+def _checked(step: Step, body: SyncGroupRequest, group: ConsumerGroup) -> ConsumerGroupMember:
     """The member that sent the request, if it may fetch its assignment (X-SYNC-01…05). Raises ``Rejected``."""
     member = asking(group, body.member_id, body.group_instance_id, body.generation_id)
     assert member.classic is not None

@@ -22,7 +22,7 @@ from fencepost.protocol.records import Record
 from ..classic.leave import cause_of
 from ..consumer import group_epoch, records, reports, timers
 from ..consumer.consumer_appliers import write_records
-from ..consumer.group import NOTHING, ConsumerGroup, ConsumerMember, find_consumer_group, held, without_members
+from ..consumer.group import NOTHING, ConsumerGroup, ConsumerGroupMember, find_consumer_group, held, without_members
 from ..consumer.members import static_member
 from ..kernel import operations
 from ..kernel.errors import InternalError, Rejected
@@ -51,7 +51,7 @@ def consumer_group_leave(step: Step, body: ConsumerGroupHeartbeatRequest) -> Con
     return ConsumerGroupHeartbeatResponse(ErrorCode.NONE, member_id=body.member_id, member_epoch=body.member_epoch)
 
 
-def _go_for_a_while(step: Step, group: ConsumerGroup, member: ConsumerMember) -> None:
+def _go_for_a_while(step: Step, group: ConsumerGroup, member: ConsumerGroupMember) -> None:
     """M-LEAVE-05, M-PE-04, M-PE-07: the member keeps its partitions, for every epoch, and its timers continue to run
     (M-TMR-09). One record says so (F-ORD-11)."""
     gone = member._replace(epoch=STATIC_LEAVE_EPOCH, assigned=held(member.assigned.items(), 0), revoking=NOTHING)
@@ -60,7 +60,7 @@ def _go_for_a_while(step: Step, group: ConsumerGroup, member: ConsumerMember) ->
 
 def classic_group_leave(step: Step, request: Request, body: LeaveGroupRequest, group: ConsumerGroup) -> None:
     """Remove the named members, of either protocol, and answer for each entry (X-LEAVE-01…06, F-ORD-14)."""
-    leaving: dict[str, ConsumerMember] = {}
+    leaving: dict[str, ConsumerGroupMember] = {}
     rows = []
     for entry in body.members:
         error = ErrorCode.NONE
@@ -86,7 +86,7 @@ def classic_group_leave(step: Step, request: Request, body: LeaveGroupRequest, g
     operations.done(step, request, reply=leave_response(request.version, tuple(rows)))
 
 
-def _named_member(group: ConsumerGroup, entry: LeaveGroupMember) -> ConsumerMember:
+def _named_member(group: ConsumerGroup, entry: LeaveGroupMember) -> ConsumerGroupMember:
     """The member that an entry names, by its instance or by its id (X-LEAVE-01, X-LEAVE-02). Raises ``Rejected``."""
     instance_id = entry.group_instance_id
     if instance_id is not None:
@@ -113,11 +113,13 @@ def timer_fired(step: Step, key: TimerKey, epoch: int) -> None:
     operations.timer_done(step, timers.TimerRan(key, epoch))
 
 
-def _too_late(key: TimerKey, member: ConsumerMember, epoch: int) -> bool:
+def _too_late(key: TimerKey, member: ConsumerGroupMember, epoch: int) -> bool:
     return key.kind is not TimerKind.CONSUMER_REBALANCE or member.epoch == epoch
 
 
-def fence_members(step: Step, group: ConsumerGroup, fenced: Sequence[ConsumerMember], cause: RebalanceCause) -> None:
+def fence_members(
+    step: Step, group: ConsumerGroup, fenced: Sequence[ConsumerGroupMember], cause: RebalanceCause
+) -> None:
     """Remove the members in one change of the group: by a downgrade if only classic ones remain, otherwise by one bump
     (M-LEAVE-03, X-DOWN-01). Raises ``InternalError``; a downgrade may also raise ``Rejected``."""
     leaving = frozenset(member.member_id for member in fenced)
@@ -127,7 +129,9 @@ def fence_members(step: Step, group: ConsumerGroup, fenced: Sequence[ConsumerMem
         _remove_members(step, group, fenced, cause)
 
 
-def _remove_members(step: Step, group: ConsumerGroup, members: Sequence[ConsumerMember], cause: RebalanceCause) -> None:
+def _remove_members(
+    step: Step, group: ConsumerGroup, members: Sequence[ConsumerGroupMember], cause: RebalanceCause
+) -> None:
     """Remove members from the group: their partitions become free, and the others get a new epoch (M-LEAVE-03,
     M-LEAVE-04, F-ORD-07). Raises ``InternalError``."""
     name = group.group_id

@@ -38,7 +38,7 @@ from ..classic.group import ClassicGroup, ClassicMember, GroupDraft, keep_group,
 from ..classic.join import GroupCreated
 from ..consumer import records, timers
 from ..consumer.consumer_appliers import give_way
-from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember
+from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerGroupMember
 from ..consumer.reconcile import Reconciled, maybe_reconcile
 from ..consumer.target import stored_target
 from ..kernel import operations
@@ -55,8 +55,8 @@ class Replaced(NamedTuple):
     claim), ``changed`` whether the subscription changed, ``reason`` the reason that the client gives.
     """
 
-    old: ConsumerMember
-    new: ConsumerMember
+    old: ConsumerGroupMember
+    new: ConsumerGroupMember
     owned: tuple[TopicPartitions, ...] | None
     epoch: int
     changed: bool
@@ -79,7 +79,7 @@ def is_due(step: Step, group: ConsumerGroup, leaving: Collection[str]) -> bool:
     return left > 0 and _allowed(step, group, leaving, left)
 
 
-def is_last(step: Step, group: ConsumerGroup, instance_id: str | None) -> ConsumerMember | None:
+def is_last(step: Step, group: ConsumerGroup, instance_id: str | None) -> ConsumerGroupMember | None:
     """The member of this instance, if a JoinGroup in its name downgrades the group (X-DOWN-20)."""
     mapped = None if instance_id is None else group.static_members.get(instance_id)
     member = None if mapped is None else group.members.get(mapped)
@@ -134,7 +134,7 @@ def _cause(done: Replaced) -> RebalanceCause:
 
 
 @varies
-def remaining_members(step: Step, group: ConsumerGroup, joiner: ConsumerMember) -> list[ConsumerMember]:
+def remaining_members(step: Step, group: ConsumerGroup, joiner: ConsumerGroupMember) -> list[ConsumerGroupMember]:
     """The members that the joiner does not replace; all of them use the classic protocol (X-DOWN-20)."""
     return [member for member in group.members.values() if member.instance_id != joiner.instance_id]
 
@@ -144,7 +144,7 @@ def _lacks_target(step: Step, group: ConsumerGroup, done: Replaced) -> bool:
     return done.changed if step.rules.downgrade_follows_subscription else group.assignment_epoch < done.epoch
 
 
-def _awaits_target(step: Step, group: ConsumerGroup, members: Iterable[ConsumerMember]) -> bool:
+def _awaits_target(step: Step, group: ConsumerGroup, members: Iterable[ConsumerGroupMember]) -> bool:
     """Whether one of them still waits for a part of its target: in a Stable classic group it would not learn when that
     part is free (X-DOWN-22)."""
     return step.rules.downgrade_waits_for_targets and not all(_has_its_target(group, member) for member in members)
@@ -152,7 +152,7 @@ def _awaits_target(step: Step, group: ConsumerGroup, members: Iterable[ConsumerM
 
 @varies
 def join_rebalance(
-    step: Step, request: Request, draft: GroupDraft, joiner: ConsumerMember, cause: RebalanceCause
+    step: Step, request: Request, draft: GroupDraft, joiner: ConsumerGroupMember, cause: RebalanceCause
 ) -> None:
     """Park the joiner in the first rebalance of the classic group, like any member that joins (X-DOWN-23)."""
     draft.put(draft.members[joiner.member_id]._replace(join=request.id))
@@ -161,7 +161,7 @@ def join_rebalance(
     operations.done(step, request, callback=GroupCreated(draft.group_id, draft.incarnation))
 
 
-def answer_joiner(step: Step, request: Request, draft: GroupDraft, joiner: ConsumerMember) -> None:
+def answer_joiner(step: Step, request: Request, draft: GroupDraft, joiner: ConsumerGroupMember) -> None:
     """The joiner gets its generation when that is in the log, then fetches its assignment (X-DOWN-24)."""
     keep_group(step, draft)
     assert joiner.classic is not None
@@ -181,7 +181,7 @@ def _reconciled(step: Step, group: ConsumerGroup, done: Replaced) -> Reconciled:
     return maybe_reconcile(step, group, done.new, target, done.owned, changed=done.changed)
 
 
-def _has_its_target(group: ConsumerGroup, member: ConsumerMember) -> bool:
+def _has_its_target(group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
     """Whether the member has exactly its target (X-DOWN-22)."""
     held = {topic_id: set(epochs) for topic_id, epochs in member.assigned.items() if epochs}
     share = group.target.get(member.member_id, NO_SHARE)
@@ -189,7 +189,7 @@ def _has_its_target(group: ConsumerGroup, member: ConsumerMember) -> bool:
     return member.reconciled_to(group.assignment_epoch) and held == aimed_at
 
 
-def _classic(member: ConsumerMember) -> ClassicMember:
+def _classic(member: ConsumerGroupMember) -> ClassicMember:
     """The member in the form of a classic group, without an assignment (X-DOWN-04)."""
     assert member.classic is not None
     return ClassicMember(
@@ -204,7 +204,11 @@ def _classic(member: ConsumerMember) -> ClassicMember:
 
 
 def _group(
-    step: Step, group: ConsumerGroup, members: Iterable[ConsumerMember], generation: int, replaced_ids: dict[str, str]
+    step: Step,
+    group: ConsumerGroup,
+    members: Iterable[ConsumerGroupMember],
+    generation: int,
+    replaced_ids: dict[str, str],
 ) -> GroupDraft:
     """The classic group of these members, Stable, with its assignments (X-DOWN-03, X-DOWN-04).
 
@@ -240,7 +244,7 @@ def _group(
 
 @varies
 def share_of(
-    step: Step, group: ConsumerGroup, member: ConsumerMember, replaced_id: str
+    step: Step, group: ConsumerGroup, member: ConsumerGroupMember, replaced_id: str
 ) -> Mapping[bytes, Collection[int]]:
     """The assignment of the member in the classic group: all that it holds, also what it has to revoke (X-DOWN-04)."""
     held, going = member.assigned, member.revoking

@@ -27,7 +27,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupRequest, Protocol
 from fencepost.protocol.partitions import TopicPartition
 
-from ..consumer.group import NOTHING, ConsumerMember, Holding, Share
+from ..consumer.group import NOTHING, ConsumerGroupMember, Holding, Share
 from ..consumer.records import share_rows
 from ..kernel.errors import InternalError, Rejected
 from ..kernel.rules import Rules
@@ -87,7 +87,7 @@ def encoded(share: Mapping[bytes, Collection[int]], topics: TopicImage, subscrip
 
 
 def confirmed(
-    member: ConsumerMember | None, subscription: Subscription, topics: TopicImage
+    member: ConsumerGroupMember | None, subscription: Subscription, topics: TopicImage
 ) -> tuple[TopicPartitions, ...] | None:
     """The partitions that the member (None: not known any more, or not yet) owns according to its JoinGroup; None if
     that is out of date.

@@ -29,7 +29,7 @@ from fencepost.quirks import varies
 from ..classic import records as classic_records
 from ..classic.group import ClassicGroup, ClassicMember, GroupDraft, answer_join, answer_sync, keep_group
 from ..consumer import records
-from ..consumer.group import ConsumerGroup, ConsumerMember, Share, new_group
+from ..consumer.group import ConsumerGroup, ConsumerGroupMember, Share, new_group
 from ..consumer.group_epoch import TopicsLook
 from ..kernel.errors import InternalError, Rejected
 from ..kernel.replay_context import Replay
@@ -163,7 +163,7 @@ class ReadMember(NamedTuple):
     owned: Sequence[TopicPartitions]
 
 
-def _members(step: Step, group: ClassicGroup, members: list[ClassicMember]) -> list[ConsumerMember]:
+def _members(step: Step, group: ClassicGroup, members: list[ClassicMember]) -> list[ConsumerGroupMember]:
     """The members in the form of a consumer group. Raises ``Rejected``, ``InternalError`` (X-UP-05, X-UP-06)."""
     found: list[ReadMember] = []
     assigned_before: set[tuple[bytes, int]] = set()
@@ -230,10 +230,10 @@ def unreadable(step: Step, broken: SchemaError) -> Rejected | InternalError:
     return Rejected(ErrorCode.GROUP_ID_NOT_FOUND)
 
 
-def _member(step: Step, group: ClassicGroup, read: ReadMember, share: Share) -> ConsumerMember:
+def _member(step: Step, group: ClassicGroup, read: ReadMember, share: Share) -> ConsumerGroupMember:
     """A classic member as a member of the consumer group: up to date with it, at its earlier generation (X-UP-05)."""
     member, subscription = read.member, read.subscription
-    return ConsumerMember(
+    return ConsumerGroupMember(
         member.member_id,
         member.instance_id,
         subscription.rack_id,
@@ -248,7 +248,7 @@ def _member(step: Step, group: ClassicGroup, read: ReadMember, share: Share) -> 
     )
 
 
-def _records(step: Step, group: ClassicGroup, members: list[ConsumerMember]) -> list[Record]:
+def _records(step: Step, group: ClassicGroup, members: list[ConsumerGroupMember]) -> list[Record]:
     """All records of the group except the tombstone of the classic one (X-UP-10)."""
     name, generation = group.group_id, group.generation
     names = frozenset[str]().union(*(member.topic_names for member in members))

@@ -26,7 +26,7 @@ from fencepost.protocol.view import GroupState
 
 from ..classic import membership
 from ..classic.group import ClassicGroup, schedule_classic_session_timeout
-from ..consumer.group import ConsumerGroup, ConsumerMember
+from ..consumer.group import ConsumerGroup, ConsumerGroupMember
 from ..groups import known
 from ..kernel.errors import Rejected
 from ..kernel.state import Group
@@ -154,7 +154,7 @@ class Committer(NamedTuple):
 class Older(NamedTuple):
     """A member that commits with an epoch older than its current one; each partition is then checked (O-COMMIT-32)."""
 
-    member: ConsumerMember
+    member: ConsumerGroupMember
     epoch: int
 
     def check(self, topic_id: bytes, partition: int) -> None:
@@ -222,7 +222,7 @@ def _member_may_commit(step: Step, group: ConsumerGroup, who: Committer, version
     return at_epoch(step, member, who.epoch)
 
 
-def at_epoch(step: Step, member: ConsumerMember, epoch: int) -> Older | None:
+def at_epoch(step: Step, member: ConsumerGroupMember, epoch: int) -> Older | None:
     """The current epoch of the member allows every commit, an older one only partitions that it has kept since
     (O-COMMIT-13, O-COMMIT-32, O-COMMIT-33, O-COMMIT-36, O-COMMIT-42). Raises ``Rejected``."""
     if epoch == member.epoch:
@@ -232,7 +232,7 @@ def at_epoch(step: Step, member: ConsumerMember, epoch: int) -> Older | None:
     return Older(member, epoch)
 
 
-def stale(member: ConsumerMember) -> ErrorCode:
+def stale(member: ConsumerGroupMember) -> ErrorCode:
     """The error for a wrong epoch, in the member's own protocol (O-COMMIT-32, O-FETCH-05)."""
     return ErrorCode.STALE_MEMBER_EPOCH if member.classic is None else ErrorCode.ILLEGAL_GENERATION
 

@@ -22,7 +22,7 @@ from fencepost.quirks import Next, quirk
 
 from .. import reversion
 from ..consumer import consumer_appliers, group_epoch, records, target
-from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember, Share
+from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerGroupMember, Share
 from ..kernel.persistent import with_entry, without
 from ..kernel.state import Group
 from ..kernel.step import Step
@@ -141,7 +141,7 @@ def _subscribed_topics(records: Iterable[Record]) -> frozenset[str]:
 
 
 @quirk("fault_new_instance_has_no_target", of=target.stored)
-def new_instance_has_no_target(_: Next[Share], step: Step, group: ConsumerGroup, member: ConsumerMember) -> Share:
+def new_instance_has_no_target(_: Next[Share], step: Step, group: ConsumerGroup, member: ConsumerGroupMember) -> Share:
     """Kafka only looks for the member that has the instance id: a member that joins again with an instance id that is
     not in use gets nothing until the next new target (M-HB-07, LIV-16)."""
     instance_id = member.instance_id
@@ -168,7 +168,7 @@ def forgets_own_records(
 
 
 @quirk("fault_tied_vote_bumps", of=target.is_other_assignor_preferred)
-def ties_are_drawn_anew(_: Next[bool], step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
+def ties_are_drawn_anew(_: Next[bool], step: Step, group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
     """Kafka reads the current winner of the election from one map, and the next one from another, newly made map. In a
     tie they may have the names in different orders, so heartbeats without news begin epochs for ever (M-HB-15,
     LIV-17)."""

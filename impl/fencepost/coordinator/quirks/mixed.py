@@ -12,7 +12,7 @@ from fencepost.quirks import Next, quirk
 from ..classic import rebalance
 from ..classic.group import ClassicGroup, ClassicMember, GroupDraft
 from ..consumer import records
-from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerMember, Share
+from ..consumer.group import NO_SHARE, ConsumerGroup, ConsumerGroupMember, Share
 from ..consumer.group_epoch import TopicsLook
 from ..kernel.errors import InternalError, Rejected
 from ..kernel.step import Step
@@ -23,13 +23,13 @@ from .consumer import partitions_of
 
 
 @quirk("old_classic_members_follow_group_epoch", of=classic_member.is_behind)
-def group_epoch_counts(_: Next[bool], step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
+def group_epoch_counts(_: Next[bool], step: Step, group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
     """Before 4.3 every join computes a target, so the group epoch says whether there is a newer one (V-61)."""
     return member.epoch < group.epoch
 
 
 @quirk("fault_classic_members_starve", of=classic_member.is_behind)
-def waits_for_others(_: Next[bool], step: Step, group: ConsumerGroup, member: ConsumerMember) -> bool:
+def waits_for_others(_: Next[bool], step: Step, group: ConsumerGroup, member: ConsumerGroupMember) -> bool:
     """Kafka asks no member to join before there is a newer target, but with classic members only a join computes one: a
     group of classic members alone keeps its old assignment for ever (X-HB-03, LIV-14)."""
     return member.epoch < group.assignment_epoch
@@ -40,8 +40,8 @@ def waits_for_others(_: Next[bool], step: Step, group: ConsumerGroup, member: Co
 
 @quirk("fault_relabelled_instance_stays", of=downgrade.remaining_members)
 def misses_the_replaced(
-    call_next: Next[list[ConsumerMember]], step: Step, group: ConsumerGroup, joiner: ConsumerMember
-) -> list[ConsumerMember]:
+    call_next: Next[list[ConsumerGroupMember]], step: Step, group: ConsumerGroup, joiner: ConsumerGroupMember
+) -> list[ConsumerGroupMember]:
     """Kafka looks up the replaced member by its instance id. If another member has that id now, the replaced one stays,
     and cannot be a member of a classic group (M-STATIC-13)."""
     others = call_next(step, group, joiner)
@@ -52,7 +52,7 @@ def misses_the_replaced(
 
 @quirk("fault_downgrade_loses_bump", of=downgrade.join_rebalance)
 def answered_at_once(
-    _: Next[None], step: Step, request: Request, draft: GroupDraft, joiner: ConsumerMember, cause: RebalanceCause
+    _: Next[None], step: Step, request: Request, draft: GroupDraft, joiner: ConsumerGroupMember, cause: RebalanceCause
 ) -> None:
     """The join is answered as done, and the joiner learns by its next request that the group rebalances (X-DOWN-23)."""
     rebalance.prepare(step, draft, cause, converted=True)
@@ -61,7 +61,11 @@ def answered_at_once(
 
 @quirk("fault_downgrade_assigns_target", of=downgrade.share_of)
 def assigns_target(
-    _: Next[Mapping[bytes, Collection[int]]], step: Step, group: ConsumerGroup, member: ConsumerMember, replaced_id: str
+    _: Next[Mapping[bytes, Collection[int]]],
+    step: Step,
+    group: ConsumerGroup,
+    member: ConsumerGroupMember,
+    replaced_id: str,
 ) -> Mapping[bytes, Collection[int]]:
     """Kafka assigns the targets, whatever each member currently holds: two members may have one partition (X-DOWN-04,
     INV-KIP-09)."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from fencepost.hash_order import computed_texts
 
-from ..consumer_protocol import NO_GENERATION, Reader, SchemaError, Subscription, encode_partitions
+from ..consumer_protocol import NO_GENERATION, EmbeddedReader, SchemaError, Subscription, encode_partitions
 from ..partitions import TopicPartition
 
 
@@ -59,7 +59,7 @@ def previous(subscription: Subscription) -> Claim:
 
 
 def _read(data: bytes, *, aged: bool) -> Claim:
-    reader = Reader(data)
+    reader = EmbeddedReader(data)
     rows = reader.topic_partitions()
     generation = reader.int32() if aged else None
     return Claim(tuple(TopicPartition(topic, number) for topic, numbers in rows for number in numbers), generation)
@@ -72,7 +72,7 @@ def owned(subscription: Subscription) -> Claim:
     data, generation = subscription.user_data, None
     if data is not None:
         try:
-            generation = Reader(data).int32()
+            generation = EmbeddedReader(data).int32()
         except SchemaError:
             generation = NO_GENERATION
     return Claim(subscription.owned_partitions, generation)

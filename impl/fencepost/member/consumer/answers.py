@@ -10,14 +10,14 @@ from fencepost.quirks import varies
 
 from ..events import Call, Failure, FailureKind
 from . import heartbeats
-from .state import Beat, ConsumerState, LocalAssignment, Reason, Sent, TopicIdPartition
+from .state import Beat, ConsumerState, LocalAssignment, Reason, SentHeartbeat, TopicIdPartition
 from .turn import ConsumerTurn
 
 _GONE = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 THROWN_OUT = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
-def answered(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) -> None:
+def answered(turn: ConsumerTurn, sent: SentHeartbeat, body: ConsumerGroupHeartbeatResponse) -> None:
     """Handle a heartbeat response. The response to a leave for the poll interval is ignored (N-TR-09)."""
     if sent.beat is Beat.LATE:
         overtaken(turn, sent, body)
@@ -26,11 +26,11 @@ def answered(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatRespons
 
 
 @varies
-def overtaken(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) -> None:
+def overtaken(turn: ConsumerTurn, sent: SentHeartbeat, body: ConsumerGroupHeartbeatResponse) -> None:
     """Ignore a response to a heartbeat sent before a leave: that membership has ended (N-HB-11)."""
 
 
-def heard(turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) -> None:
+def heard(turn: ConsumerTurn, sent: SentHeartbeat, body: ConsumerGroupHeartbeatResponse) -> None:
     """Handle a response that counts, by its error code (8.10)."""
     if sent.beat is Beat.LEAVE:
         turn.left()  # N-TR-08: with any code

@@ -12,7 +12,7 @@ from ..partitions import TopicPartition
 from ..subscription import SubscriptionState
 from . import reconciling
 from .heartbeats import leave_epoch
-from .state import ApiCall, ConsumerState, ListenerCall, Reason, Waiting
+from .state import ApiCall, ConsumerState, ListenerCall, Reason, WaitingConsumerCall
 from .turn import ConsumerTurn
 
 #: Errors that unsubscribe does not throw (N-TR-07).
@@ -22,7 +22,7 @@ _HARMLESS = (ErrorCode.GROUP_AUTHORIZATION_FAILED, ErrorCode.TOPIC_AUTHORIZATION
 def poll(turn: ConsumerTurn) -> None:
     """Run one pass of the poll loop: the background handles the poll event, then this thread processes the
     background's events (N-POLL-01)."""
-    turn.wait(Waiting(ApiCall.POLL))
+    turn.wait(WaitingConsumerCall(ApiCall.POLL))
     if turn.member.subscription.subscribed:
         work_off(turn)
         _process_until_callback(turn)
@@ -31,7 +31,7 @@ def poll(turn: ConsumerTurn) -> None:
 def process_background_events(turn: ConsumerTurn) -> None:
     """Run this thread's part of one pass, for a consumer whose reader also has a part (``work_off`` is the
     background's)."""
-    turn.wait(Waiting(ApiCall.BACKGROUND_EVENTS))
+    turn.wait(WaitingConsumerCall(ApiCall.BACKGROUND_EVENTS))
     _process_until_callback(turn)
 
 
@@ -151,7 +151,7 @@ def listener_done(turn: ConsumerTurn, error: str | None) -> None:
 
 def unsubscribe(turn: ConsumerTurn) -> None:
     """Drop the subscription: call the listener for the owned partitions, then leave (N-TR-07)."""
-    turn.wait(Waiting(ApiCall.UNSUBSCRIBE))
+    turn.wait(WaitingConsumerCall(ApiCall.UNSUBSCRIBE))
     turn.member = turn.member._replace(option=CloseOption.DEFAULT)
     began = turn.member.state.in_group
     if began:
@@ -170,7 +170,7 @@ def close(turn: ConsumerTurn, option: CloseOption) -> None:
     member = turn.member
     applies = option if turn.rules.close_options_honoured else CloseOption.DEFAULT  # K-LEAVE-01
     turn.member = turn.member._replace(closed=True, option=applies)
-    turn.wait(Waiting(ApiCall.CLOSE))
+    turn.wait(WaitingConsumerCall(ApiCall.CLOSE))
     owned = member.subscription.owned
     if member.settings.auto_commit and owned and member.coordinator.node is not None:
         commit_id = turn.number()

@@ -15,7 +15,7 @@ from fencepost.quirks import varies
 from .. import lookup
 from ..events import Call, CloseOption, Failure, FailureKind, MemberTimer
 from . import reconciling, requests
-from .state import Beat, ConsumerState, LastSent, Reason, Sent
+from .state import Beat, ConsumerState, LastSent, Reason, SentHeartbeat
 from .turn import ConsumerTurn
 
 _AT_ONCE = (ConsumerState.JOINING, ConsumerState.ACKNOWLEDGING)
@@ -198,7 +198,7 @@ def stays_silent(turn: ConsumerTurn) -> bool:
     return silent and turn.member.option is CloseOption.REMAIN_IN_GROUP
 
 
-def in_flight(turn: ConsumerTurn, request_id: int) -> Sent | None:
+def in_flight(turn: ConsumerTurn, request_id: int) -> SentHeartbeat | None:
     """Remove and return the unanswered request with this id; None if there is none."""
     sent = next((each for each in turn.member.sent if each.request_id == request_id), None)
     if sent is not None:

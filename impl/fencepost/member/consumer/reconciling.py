@@ -20,7 +20,7 @@ from .state import (
     LocalAssignment,
     Reason,
     Reconciliation,
-    Stage,
+    ReconciliationStage,
 )
 from .turn import ConsumerTurn
 
@@ -55,7 +55,7 @@ def start(turn: ConsumerTurn, *, polled: bool) -> bool:
         subscription=replace(
             member.subscription, pending_revocation=member.subscription.pending_revocation | revoked
         ),  # N-REC-04: before the commit
-        reconciliation=Reconciliation(resolved, partitions, revoked, Stage.COMMIT, deadline),
+        reconciliation=Reconciliation(resolved, partitions, revoked, ReconciliationStage.COMMIT, deadline),
     )
     if settings.auto_commit and member.subscription.owned:
         _commit(turn)
@@ -125,7 +125,9 @@ def wanted(turn: ConsumerTurn) -> bool:
 def _commit(turn: ConsumerTurn) -> None:
     """Commit all positions, also of partitions that stay (N-REC-04)."""
     commit_id = turn.number()
-    turn.member = turn.member._replace(reconciliation=replace(working(turn), stage=Stage.COMMIT, commit_id=commit_id))
+    turn.member = turn.member._replace(
+        reconciliation=replace(working(turn), stage=ReconciliationStage.COMMIT, commit_id=commit_id)
+    )
     turn.emit(Commit(commit_id, turn.member.subscription.owned))
 
 
@@ -137,7 +139,7 @@ def commit_finished(turn: ConsumerTurn, commit_id: int, result: CommitResult) ->
         return
     if result is CommitResult.RETRIABLE and turn.now < reconciliation.deadline_ms:
         turn.member = turn.member._replace(
-            reconciliation=replace(reconciliation, stage=Stage.COMMIT_BACKOFF, commit_id=None)
+            reconciliation=replace(reconciliation, stage=ReconciliationStage.COMMIT_BACKOFF, commit_id=None)
         )
         turn.set_deadline(MemberTimer.RETRY, turn.member.settings.retry_backoff_ms)
     else:
@@ -147,7 +149,7 @@ def commit_finished(turn: ConsumerTurn, commit_id: int, result: CommitResult) ->
 def commit_again(turn: ConsumerTurn) -> None:
     """Commit again after the back-off of a failed commit."""
     reconciliation = turn.member.reconciliation
-    if reconciliation is not None and reconciliation.stage is Stage.COMMIT_BACKOFF and wanted(turn):
+    if reconciliation is not None and reconciliation.stage is ReconciliationStage.COMMIT_BACKOFF and wanted(turn):
         _commit(turn)
 
 
@@ -155,7 +157,7 @@ def commit_again(turn: ConsumerTurn) -> None:
 
 
 def _revoke(turn: ConsumerTurn) -> None:
-    reconciliation = replace(working(turn), stage=Stage.REVOKE, commit_id=None)
+    reconciliation = replace(working(turn), stage=ReconciliationStage.REVOKE, commit_id=None)
     turn.member = turn.member._replace(reconciliation=reconciliation)
     if reconciliation.revoked and turn.member.settings.listener:
         turn.put(ListenerCall(Call.REVOKED, reconciliation.revoked, Reason.REVOCATION))  # N-REC-06
@@ -180,7 +182,7 @@ def assign(turn: ConsumerTurn) -> None:
 
 def enter_assign(turn: ConsumerTurn) -> None:
     """Put the reconciliation into its last stage."""
-    turn.member = turn.member._replace(reconciliation=replace(working(turn), stage=Stage.ASSIGN))
+    turn.member = turn.member._replace(reconciliation=replace(working(turn), stage=ReconciliationStage.ASSIGN))
 
 
 def queue_assigned_callback(turn: ConsumerTurn, added: frozenset[TopicPartition]) -> None:

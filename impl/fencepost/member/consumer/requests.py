@@ -7,7 +7,7 @@ from fencepost.quirks import varies
 
 from ..events import MemberTimer, Send
 from ..partitions import java_order
-from .state import Beat, ConsumerState, LastSent, LocalAssignment, Sent, TopicIdPartition
+from .state import Beat, ConsumerState, LastSent, LocalAssignment, SentHeartbeat, TopicIdPartition
 from .turn import ConsumerTurn
 
 
@@ -51,7 +51,7 @@ def send_heartbeat(turn: ConsumerTurn, beat: Beat) -> None:
     )
     turn.set_deadline(MemberTimer.HEARTBEAT, member.interval_ms)  # N-HB-07: it counts from here
     request_id = turn.number()
-    turn.fly(Sent(request_id, beat))
+    turn.fly(SentHeartbeat(request_id, beat))
     turn.emit(Send(request_id, body, timeout_ms=settings.request_timeout_ms))
 
 

@@ -104,7 +104,7 @@ class ApiCall(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingConsumerCall:
     """An application's call that has not returned.
 
     ``running``: the listener call that it waits for. ``background_events``: events taken from the queue and not
@@ -126,7 +126,7 @@ class Waiting:
 # --- reconciliation ---
 
 
-class Stage(Enum):
+class ReconciliationStage(Enum):
     """Stage of a reconciliation (N-REC-04…07)."""
 
     COMMIT = "committing"
@@ -143,7 +143,7 @@ class Reconciliation:
     assignment: LocalAssignment
     partitions: frozenset[TopicPartition]
     revoked: frozenset[TopicPartition]
-    stage: Stage
+    stage: ReconciliationStage
     deadline_ms: int
     commit_id: int | None = None
     outdated: bool = False
@@ -174,7 +174,7 @@ class Beat(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentHeartbeat:
     """A request that has no response yet."""
 
     request_id: int
@@ -213,7 +213,7 @@ class ConsumerMember(NamedTuple):
     closed: bool = False
 
     # heartbeats
-    sent: tuple[Sent, ...] = ()
+    sent: tuple[SentHeartbeat, ...] = ()
     last_sent: LastSent = LastSent()
     interval_ms: int = 0
     failed_attempts: int = 0
@@ -227,7 +227,7 @@ class ConsumerMember(NamedTuple):
 
     # the application's thread
     queue: tuple[BackgroundEvent, ...] = ()
-    waiting: Waiting | None = None
+    waiting: WaitingConsumerCall | None = None
     remembered: Remembered = Remembered()
 
     # leaving
@@ -242,7 +242,7 @@ class ConsumerMember(NamedTuple):
     metadata_arrived: bool = False  #: since the request
 
     @property
-    def in_flight(self) -> Sent | None:
+    def in_flight(self) -> SentHeartbeat | None:
         """The unanswered heartbeat that delays the next one (N-HB-06)."""
         return next((each for each in self.sent if each.beat in (Beat.CURRENT, Beat.LEAVE)), None)
 

@@ -8,7 +8,16 @@ from types import MappingProxyType
 from ..events import Call, Failure, MemberTimer
 from ..partitions import TopicPartition
 from ..turn import AnyTurn
-from .state import BackgroundEvent, ConsumerMember, ConsumerState, ListenerCall, Reason, Sent, Stage, Waiting
+from .state import (
+    BackgroundEvent,
+    ConsumerMember,
+    ConsumerState,
+    ListenerCall,
+    Reason,
+    ReconciliationStage,
+    SentHeartbeat,
+    WaitingConsumerCall,
+)
 
 _S = ConsumerState
 #: N-ST-20…29, without transitions that are legal but never happen.
@@ -55,7 +64,7 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         self.member = self.member._replace(next_request_id=number + 1)
         return number
 
-    def fly(self, sent: Sent) -> None:
+    def fly(self, sent: SentHeartbeat) -> None:
         """Record a request as sent and unanswered."""
         self.member = self.member._replace(sent=(*self.member.sent, sent))
 
@@ -130,12 +139,12 @@ class ConsumerTurn(AnyTurn[ConsumerMember]):
         self.put(ListenerCall(call, owned, reason))
         return True
 
-    def wait(self, waiting: Waiting) -> None:
+    def wait(self, waiting: WaitingConsumerCall) -> None:
         """Set what the application's call waits for."""
         self.member = self.member._replace(waiting=waiting)
 
     @property
-    def waiting(self) -> Waiting:
+    def waiting(self) -> WaitingConsumerCall:
         """The application's call in progress; there must be one."""
         waiting = self.member.waiting
         assert waiting is not None
@@ -155,5 +164,9 @@ def withdraw(turn: ConsumerTurn) -> None:
         background_events = tuple(each for each in waiting.background_events if not reconciles(each))
         turn.member = turn.member._replace(waiting=replace(waiting, background_events=background_events))
     runs = waiting is not None and reconciles(waiting.running)
-    if reconciliation is not None and reconciliation.stage in (Stage.REVOKE, Stage.ASSIGN) and not runs:
+    if (
+        reconciliation is not None
+        and reconciliation.stage in (ReconciliationStage.REVOKE, ReconciliationStage.ASSIGN)
+        and not runs
+    ):
         turn.member = turn.member._replace(reconciliation=None)

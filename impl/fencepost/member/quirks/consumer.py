@@ -9,7 +9,7 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.quirks import Next, quirk
 
 from ..consumer import answers, application, heartbeats, reconciling, requests
-from ..consumer.state import Beat, ConsumerState, Reason, Sent, TopicIdPartition
+from ..consumer.state import Beat, ConsumerState, Reason, SentHeartbeat, TopicIdPartition
 from ..consumer.turn import ConsumerTurn
 from ..events import Call
 from ..partitions import TopicPartition
@@ -22,7 +22,7 @@ _JITTER = 0.2
 
 
 @quirk("fault_late_heartbeat_counts", of=answers.overtaken)
-def counts_late(_: Next[None], turn: ConsumerTurn, sent: Sent, body: ConsumerGroupHeartbeatResponse) -> None:
+def counts_late(_: Next[None], turn: ConsumerTurn, sent: SentHeartbeat, body: ConsumerGroupHeartbeatResponse) -> None:
     """Treat a late response as the response to whatever is unanswered, because Kafka cannot tell the two apart
     (N-HB-11). An error in it ends a leave (N-TR-08). A member that it fences once more calls the listener once more
     (N-TR-06)."""

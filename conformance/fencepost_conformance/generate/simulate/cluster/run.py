@@ -13,7 +13,7 @@ from random import Random
 from typing import Final
 
 from fencepost import coordinator
-from fencepost.host import Coordinator, FindCoordinatorRequest, Served, find_coordinator
+from fencepost.host import FindCoordinatorRequest, FoundCoordinator, Served, find_coordinator
 from fencepost.member.events import CoordinatorFound, LookupFailed, RequestLost, Send
 from fencepost.protocol import offset_messages as o
 from fencepost.protocol.consumer_view import ConsumerGroupView
@@ -363,7 +363,7 @@ class ClusterSimulation(Programs, Clockwork[Timer]):
         row = self.row_of(group_id)
         return row.node_id if row is not None and row.error_code is ErrorCode.NONE else None
 
-    def row_of(self, group_id: str) -> Coordinator | None:
+    def row_of(self, group_id: str) -> FoundCoordinator | None:
         """Return some broker's answer to FindCoordinator, or None if no broker is up."""
         live = [node for node in self.cluster.nodes if node.alive]
         if not live:

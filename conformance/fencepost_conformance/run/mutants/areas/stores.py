@@ -16,7 +16,7 @@ FAULTS = (
         "OffsetCommit while fsync fails: it must not answer NONE",
         (
             Replacement(
-                WORKER, "Worker._together",
+                WORKER, "JobRunner._together",
                 "return [self._dies(job, InDoubt(str(self._database.translate_error(failure)))) for job in jobs]",
                 "return results",
             ),
@@ -26,7 +26,7 @@ FAULTS = (
         "rolled-back-records-written-later", Area.STORE,
         "records of a transaction that was rolled back are written with the next one",
         "an OffsetCommit fails because the disk is full, another succeeds, restart: the first must not be there",
-        (Replacement(WORKER, "Worker._none", "self._put_together.forget()", "pass"),),
+        (Replacement(WORKER, "JobRunner._none", "self._put_together.forget()", "pass"),),
     ),
     Fault(
         "commit-not-flushed", Area.STORE,
