@@ -20,8 +20,14 @@ Spoil = Callable[[bytes], Awaitable[bytes | None]]
 
 
 class _Filter:
-    def __init__(self, upstream: str, offered: Mapping[int, tuple[int, int]], spoiled: Mapping[int, Spoil]) -> None:
-        self._spoiled = spoiled
+    def __init__(
+        self,
+        upstream: str,
+        offered: Mapping[int, tuple[int, int]],
+        spoiled: Mapping[int, Spoil],
+        closed_from: Mapping[int, int],
+    ) -> None:
+        self._spoiled, self._closed_from = spoiled, closed_from
         self._host, _, port = upstream.rpartition(":")
         self._port = int(port)
         self._offered = {**offered, API_VERSIONS: (0, _NEWEST)}
@@ -44,6 +50,8 @@ class _Filter:
                     low, high = self._offered.get(key, (1, 0))
                     if not low <= version <= high:
                         self.refused.append(key)
+                        return
+                    if version >= self._closed_from.get(key, version + 1):
                         return
                     upstream.write(framed(frame))
                     received = await read_frame(upstream_reader, _LIMIT)
@@ -72,12 +80,16 @@ class _Filter:
 
 @contextmanager
 def partial_broker(
-    upstream: str, offered: Mapping[int, tuple[int, int]], spoiled: Mapping[int, Spoil] | None = None
+    upstream: str,
+    offered: Mapping[int, tuple[int, int]],
+    spoiled: Mapping[int, Spoil] | None = None,
+    closed_from: Mapping[int, int] | None = None,
 ) -> Iterator[tuple[str, list[int]]]:
     """Yield the address of a broker with only these APIs of ``upstream``, and the keys of other requests that it got.
-    ``spoiled``: by API key, how the answers are falsified."""
+    ``spoiled``: by API key, how the answers are falsified. ``closed_from``: by API key, the version from which on a
+    request closes the connection."""
     filtered, over, ready, ports = (
-        _Filter(upstream, offered, spoiled or {}),
+        _Filter(upstream, offered, spoiled or {}, closed_from or {}),
         threading.Event(),
         threading.Event(),
         list[int](),

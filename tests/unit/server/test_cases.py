@@ -166,6 +166,17 @@ def test_a_broker_that_answers_no_heartbeat_is_judged_all_the_same(name: str, en
     in_loop(session())
 
 
+def test_another_error_than_a_rebalance_fails_the_case_about_it() -> None:
+    async def session() -> None:
+        wrong = Plan((Fault(do="error", api="heartbeat", code="ILLEGAL_GENERATION"),))
+        async with running(settings=SETTINGS, faults=wrong) as ready:
+            broker = BrokerUnderTest(Address(ready.listen.host, ready.listen.port), INTENDED)
+            played = await play(CASES["classic.heartbeat.3"], broker)
+            assert (played.ending, "ILLEGAL_GENERATION" in played.why) == (Ending.FAILED, True), played.why
+
+    in_loop(session())
+
+
 def test_a_case_is_chosen_by_its_name_or_what_is_above_it() -> None:
     assert [case.name for case in chosen(["classic.join.3"])] == ["classic.join.3"]
     assert {case.family for case in chosen(["offsets", "mixed.upgrade"])} == {"offsets", "mixed"}

@@ -46,6 +46,10 @@ def one_of(*values: Any) -> Matches:
 SOMETHING: Final = Matches("something", bool)
 
 
+class NotSupported(Exception):
+    """The broker does not announce what the case needs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mismatch(Exception):
     """An answer is not what the case expects. ``path``: the field, such as ``members.0.member_id``."""
@@ -71,19 +75,28 @@ class Answer:
     compared: Callable[[Exchange, str], None] = lambda exchange, path: None
 
     def __getitem__(self, name: str) -> Any:
-        self.compared(self.exchange, f"{self.path}.{name}".lstrip("."))
+        where = f"{self.path}.{name}".lstrip(".")
+        self.compared(self.exchange, where)
+        self._require(self.value, name, where)
         return self.value[name]
 
     def at(self, path: str) -> Answer:
-        """Return the part at a path, such as ``topics.0.partitions.1``. Raises ``Mismatch`` if there is none."""
+        """Return the part at a path, such as ``topics.0.partitions.1``. Raises ``Mismatch`` if there is none, and
+        ``NotSupported`` if answers of this version have no such field."""
         value, where = self.value, self.path
         for step in path.split("."):
             where = f"{where}.{step}".lstrip(".")
+            self._require(value, step, where)
             try:
                 value = value[int(step)] if isinstance(value, list) else value[step]
             except (IndexError, KeyError, TypeError, ValueError):
                 raise Mismatch(self.exchange, where, "to be there", "absent") from None
         return Answer(self.exchange, value, where, self.compared)
+
+    def _require(self, value: Plain, name: str, where: str) -> None:
+        if isinstance(value, Mapping) and name not in value:
+            asked = self.exchange
+            raise NotSupported(f"{asked.api} v{asked.version} has no field {where}; this case needs another version")
 
     def expect(self, **wanted: Any) -> Answer:
         """Compare fields with values, or with ``Matches``; error codes are compared by their names. Return this answer.

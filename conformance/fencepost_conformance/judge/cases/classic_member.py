@@ -125,15 +125,20 @@ async def stable_group(peer: Peer, count: int, **attributes: Any) -> list[Classi
     return [leader, *(each for each in members if each is not leader)]
 
 
-async def until_rebalance(member: ClassicMember, within_s: float = 10.0) -> Answer:
-    """Send heartbeats until one reports a rebalance. Raises ``NotReached`` if none does."""
+async def until_refused(member: ClassicMember, within_s: float = 10.0) -> Answer:
+    """Send heartbeats until one is answered with an error; return that answer. Raises ``NotReached`` if none is."""
     for _ in range(round(within_s / _BETWEEN_S)):
         answer = await member.heartbeat()
-        if answer["error_code"] == "REBALANCE_IN_PROGRESS":
+        if answer["error_code"] != "NONE":
             return answer
-        reached("Heartbeat", answer)
         await asyncio.sleep(_BETWEEN_S)
     raise NotReached(f"no heartbeat reported a rebalance within {within_s:g} s")
+
+
+async def until_rebalance(member: ClassicMember, within_s: float = 10.0) -> Answer:
+    """Send heartbeats until one reports a rebalance. Raises ``NotReached`` if none does, or for another error."""
+    answer = await until_refused(member, within_s)
+    return answer if answer["error_code"] == "REBALANCE_IN_PROGRESS" else reached("Heartbeat", answer)
 
 
 async def _rejoin(member: ClassicMember) -> Answer:

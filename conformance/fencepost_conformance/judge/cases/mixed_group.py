@@ -8,10 +8,10 @@ from typing import Final
 from fencepost.protocol.embedded import decode_assignment
 from fencepost.protocol.partitions import TopicPartition
 
-from .answers import Answer
+from .answers import Answer, NotSupported
 from .classic_member import ClassicMember, reached
 from .consumer_member import ConsumerMember
-from .peer import NotReached, NotSupported, Peer, Topic
+from .peer import NotReached, Peer, Topic
 
 #: the setting for conversions, and its values that allow to upgrade a classic group
 _POLICY: Final = "group.consumer.migration.policy"

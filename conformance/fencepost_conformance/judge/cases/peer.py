@@ -6,19 +6,19 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final, Self, TypeAlias
 from uuid import uuid4
 
 from fencepost.protocol.profile import Profile
 from fencepost.remote.connection import Connection
-from fencepost.wire.frames import MalformedFrame, request_schema
+from fencepost.wire.frames import API_KEYS, MalformedFrame, request_schema
 from fencepost.work.link import Unsupported
 
 from ...common.addresses import Address
 from ...traces.wire.access import OPEN, Access
-from .answers import Answer, Exchange, Mismatch, Plain, plain
+from .answers import Answer, Exchange, Mismatch, NotSupported, Plain, plain
 
 #: how long a case waits for an answer that the broker may hold back
 ANSWER_S: Final = 60.0
@@ -28,6 +28,8 @@ _PROBE_S: Final = 10.0
 _PROBED: Final = {"offset_fetch": 7}
 #: how often a coordinator that is not ready is tried again, and after how many seconds
 _TRIES, _AGAIN_S = 100, 0.2
+#: how often the metadata of a topic is asked for that the broker may create by itself
+_AUTO_TRIES: Final = 25
 #: how much later other groups of the coordinator learn of a topic than the first
 _PUBLISHED_S: Final = 0.1
 #: kinds of coordinators in FindCoordinator
@@ -42,6 +44,8 @@ _SESSION: Final = "group.consumer.session.timeout.ms"
 _USUAL_SESSION_MS: Final = 45_000
 #: no API has as many versions
 _VERSIONS: Final = 30
+#: the path of a mismatch if there is no answer, or none that can be read
+NO_ANSWER: Final = "answer"
 NOT_YET: Final = frozenset(("COORDINATOR_LOAD_IN_PROGRESS", "COORDINATOR_NOT_AVAILABLE", "NOT_COORDINATOR"))
 
 #: the answer while a coordinator writes the end of the transaction before
@@ -56,10 +60,6 @@ class NotReached(Exception):
     """The case did not come to the point that it tests; the message says why."""
 
 
-class NotSupported(Exception):
-    """The broker does not announce what the case needs."""
-
-
 @dataclass(frozen=True, slots=True)
 class Topic:
     """A topic that was created for a case. ``topic_id``: as text; empty if the broker gives topics no ids."""
@@ -71,11 +71,13 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class BrokerUnderTest:
-    """``profile``: what releases of Kafka do differently, for the cases that depend on it."""
+    """``profile``: what releases of Kafka do differently, for the cases that depend on it. ``broken``: APIs and
+    versions that the broker announces, and whose answers cannot be read. ``play`` adds to it; cases use others."""
 
     address: Address
     profile: Profile
     access: Access = OPEN
+    broken: set[tuple[str, int]] = field(default_factory=set)
 
 
 class Peer:
@@ -84,6 +86,8 @@ class Peer:
 
     def __init__(self, broker: BrokerUnderTest, falsify: Falsify | None = None) -> None:
         self.profile = broker.profile
+        #: versions that this case avoids: those that were known when it began
+        self.avoided = frozenset(broker.broken)
         self.exchanges: list[Exchange] = []
         self.compared: set[tuple[str, int, str]] = set()
         self.group = f"case-{uuid4()}"
@@ -118,18 +122,40 @@ class Peer:
         self._open.push_async_callback(connection.close)
         return Client(self, f"client {self._clients}", connection)
 
-    async def topic(self, partitions: int = 1) -> Topic:
-        """Create a topic. Raises ``NotReached`` if the broker refuses."""
+    async def topic(self, partitions: int | None = None) -> Topic:
+        """Create a topic by CreateTopics. If the broker does not do that, let it create the topic for a client that
+        asks for its metadata. ``partitions``: None if the case uses only the first; there may be more then. Raises
+        ``NotSupported`` and ``NotReached``."""
         client = await self.client()
         name = f"case-{uuid4()}"
+        try:
+            topic = await self._created(client, name, partitions or 1)
+        except (NotSupported, NotReached) as reason:
+            client = await self.client()
+            created = await client.auto_created(name)
+            if created is None:
+                raise reason from None
+            if partitions not in (None, created.partitions):
+                wanted = f"topics of {created.partitions} partitions, and only when a client asks for them"
+                raise NotSupported(f"the broker creates {wanted}; this case needs {partitions}") from None
+            topic = created
+        with suppress(NotSupported):
+            await client.until_assigned(name)
+        return topic
+
+    async def _created(self, client: Client, name: str, partitions: int) -> Topic:
+        """Create a topic by CreateTopics. Raises ``NotReached`` if the broker refuses, or if no version of its answer
+        can be read, ``NotSupported``, and ``Mismatch`` for a version that the case does not avoid yet."""
         row = {"name": name, "num_partitions": partitions, "replication_factor": 1}
-        answer = await client.ask("create_topics", topics=[row], timeout=30_000)
-        made = answer.at("topics.0")
+        try:
+            made = (await client.ask("create_topics", topics=[row], timeout=30_000)).at("topics.0")
+        except Mismatch as wrong:
+            if (wrong.exchange.api, wrong.exchange.version) not in self.avoided:
+                raise
+            raise NotReached(f"before what the case tests, {wrong}") from None
         if made["error_code"] != "NONE":
             raise NotReached(f"the broker did not create a topic: {made['error_code']}")
         await client.until_led(name, partitions)
-        with suppress(NotSupported):
-            await client.until_assigned(name)
         return Topic(name, made.value.get("topic_id") or "", partitions)
 
     async def delete(self, topic: Topic) -> None:
@@ -257,12 +283,17 @@ class Client:
         await self._connection.close()
 
     def newest(self, api: str, *, least: int = 0, most: int | None = None) -> int:
-        """Return the newest version that both sides speak. Raises ``NotSupported``."""
+        """Return the newest version that both sides speak, and whose answers can be read as far as it is known. Raises
+        ``NotSupported``."""
         lowest, highest = spoken(api)
+        lowest = max(lowest, least)
         try:
-            return self._connection.newest(api, max(lowest, least), highest if most is None else most)
+            newest = self._connection.newest(api, lowest, highest if most is None else most)
         except Unsupported as wrong:
             raise NotSupported(str(wrong)) from None
+        lowest = max(lowest, self._connection.versions[API_KEYS[api]][0])
+        usable = (version for version in range(newest, lowest - 1, -1) if (api, version) not in self._peer.avoided)
+        return next(usable, lowest)
 
     async def ask(self, api: str, version: int | None = None, **request: Any) -> Answer:
         """Send a request and return its answer. ``version``: the newest of both sides, if None. Raises ``Mismatch`` if
@@ -276,7 +307,7 @@ class Client:
         except TimeoutError:
             raise NotReached(f"no answer to {api} v{chosen} within {ANSWER_S:g} s") from None
         except (MalformedFrame, ConnectionError) as wrong:
-            raise Mismatch(begun, "answer", "an answer", str(wrong)) from None
+            raise Mismatch(begun, NO_ANSWER, "an answer", str(wrong)) from None
         return self._peer.record(replace(begun, answer=plain(response), took_s=time.monotonic() - start))
 
     async def find_coordinator(self, key: str, kind: int = _GROUPS, version: int | None = None) -> Answer:
@@ -307,6 +338,18 @@ class Client:
                 return
             await asyncio.sleep(_AGAIN_S)
         raise NotReached(f"topic {topic} had no leaders within {_TRIES * _AGAIN_S:g} s")
+
+    async def auto_created(self, topic: str) -> Topic | None:
+        """Ask for the metadata of a topic that does not exist, which creates it if the broker does so
+        (``auto.create.topics.enable``). Return the topic, or None if it does not exist within 5 s."""
+        for _ in range(_AUTO_TRIES):
+            answer = await self.ask("metadata", topics=[{"name": topic}], allow_auto_topic_creation=True)
+            made = answer.at("topics.0").value
+            partitions = made["partitions"]
+            if made["error_code"] == "NONE" and partitions and all(row["leader_id"] >= 0 for row in partitions):
+                return Topic(topic, made.get("topic_id") or "", len(partitions))
+            await asyncio.sleep(_AGAIN_S)
+        return None
 
     async def until_assigned(self, topic: str) -> None:
         """Wait until the coordinator assigns a new topic, of which it learns later than the leaders of its partitions:

@@ -7,18 +7,22 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from fencepost.protocol.profile import Profile
 
-from .answers import Exchange, Mismatch
-from .case import Case
-from .peer import BrokerUnderTest, Falsify, NotReached, NotSupported, Peer
+from .answers import Exchange, Mismatch, NotSupported
+from .case import CASES, Case
+from .peer import NO_ANSWER, BrokerUnderTest, Falsify, NotReached, Peer
 
 #: how many cases run at the same time; most of their time they wait
 AT_ONCE: Final = 40
 #: no case takes longer
 _LONGEST_S: Final = 150.0
+
+
+#: an API and its version
+Asked: TypeAlias = tuple[str, int]
 
 
 class Ending(StrEnum):
@@ -35,7 +39,8 @@ class Ending(StrEnum):
 class Played:
     """A case that was played. ``why``: the reason, unless it passed. ``mismatch``: what a failure compared.
     ``compared``: each field that the case compared: connection, number of the answer on it, and path. ``rules``: those
-    of a failure, if they are not the case's."""
+    of a failure, if they are not the case's. ``avoided``: versions that the broker announces, and whose answers cannot
+    be read; the case used others."""
 
     case: Case
     ending: Ending
@@ -45,6 +50,7 @@ class Played:
     compared: frozenset[tuple[str, int, str]]
     seconds: float
     rules: tuple[str, ...] = ()
+    avoided: frozenset[Asked] = frozenset()
 
     @property
     def cited(self) -> tuple[str, ...]:
@@ -52,10 +58,52 @@ class Played:
         return self.rules or self.case.rules
 
 
-async def play(case: Case, broker: BrokerUnderTest, falsify: Falsify | None = None) -> Played:
-    """Play one case. A broker that cannot be reached, or that fails before the case begins, leaves it not reached."""
+async def play(
+    case: Case, broker: BrokerUnderTest, falsify: Falsify | None = None, trying: frozenset[Asked] = frozenset()
+) -> Played:
+    """Play one case. A broker that cannot be reached, or that fails before the case begins, leaves it not reached.
+
+    If an answer cannot be read, and the simplest exchange of that API and version ends so too, ``broker.broken`` gets
+    the version, and the case is played again with the next lower one. ``trying``: versions whose simplest exchange is
+    being played."""
+    while True:
+        played, unread = await _play_once(case, broker, falsify)
+        if unread is None or unread in played.avoided:
+            return played
+        is_simplest = case.name == _simplest(unread)
+        if not is_simplest and (unread in trying or not await _is_broken(unread, broker, trying | {unread})):
+            return played
+        broker.broken.add(unread)
+        if is_simplest:
+            return played
+
+
+def _simplest(asked: Asked) -> str:
+    """The name of the case with the simplest exchange of an API in a version (``admin/versions.py``)."""
+    return f"versions.{asked[0]}.{asked[1]}"
+
+
+async def _is_broken(asked: Asked, broker: BrokerUnderTest, trying: frozenset[Asked]) -> bool:
+    """Return whether the answers of an API in this version can never be read. An API without cases only prepares what
+    cases test: there one answer is enough."""
+    simplest = CASES.get(_simplest(asked))
+    if asked in broker.broken or simplest is None:
+        return True
+    played = await play(simplest, broker, trying=trying)
+    return asked in broker.broken or _unread(played.mismatch) == asked
+
+
+def _unread(wrong: BaseException | None) -> Asked | None:
+    """Return the API and version of an answer that could not be read."""
+    if isinstance(wrong, Mismatch) and wrong.path == NO_ANSWER:
+        return wrong.exchange.api, wrong.exchange.version
+    return None
+
+
+async def _play_once(case: Case, broker: BrokerUnderTest, falsify: Falsify | None) -> tuple[Played, Asked | None]:
+    """Play one case; return also the API and version of the answer that ended it, if it could not be read."""
     began = time.monotonic()
-    mismatch = None
+    mismatch, unread = None, None
     peer = Peer(broker, falsify)
     async with peer:
         try:
@@ -68,20 +116,21 @@ async def play(case: Case, broker: BrokerUnderTest, falsify: Falsify | None = No
             ending, why = Ending.PASSED, ""
         except Mismatch as wrong:
             ending = Ending.KNOWN_FAULT if _known(case, broker.profile, wrong) else Ending.FAILED
-            why, mismatch = str(wrong), wrong
+            why, mismatch, unread = str(wrong), wrong, _unread(wrong)
         except (LookupError, TypeError, ValueError) as odd:
             # a null where the case reads a row: the answer has the right form, and not the content
             ending, why = Ending.FAILED, f"an answer lacks what the case reads ({type(odd).__name__}: {odd})"
         except NotSupported as lacks:
             ending, why = Ending.NOT_SUPPORTED, str(lacks)
         except NotReached as reason:
-            ending, why = Ending.NOT_REACHED, str(reason)
+            ending, why, unread = Ending.NOT_REACHED, str(reason), _unread(reason.__cause__)
         except TimeoutError:
             ending, why = Ending.NOT_REACHED, f"the case did not end within {_LONGEST_S:g} s"
         except OSError as broken:  # of a new connection: ``Client.ask`` judges those that are open
             ending, why = Ending.NOT_REACHED, f"no connection: {broken}"
     compared = frozenset(peer.compared)
-    return Played(case, ending, why, mismatch, tuple(peer.exchanges), compared, time.monotonic() - began)
+    seconds = time.monotonic() - began
+    return Played(case, ending, why, mismatch, tuple(peer.exchanges), compared, seconds, avoided=peer.avoided), unread
 
 
 async def _ready(peer: Peer) -> None:
@@ -89,7 +138,7 @@ async def _ready(peer: Peer) -> None:
     try:
         await peer.ready()
     except Mismatch as wrong:
-        raise NotReached(f"before the case, {wrong}") from None
+        raise NotReached(f"before the case, {wrong}") from wrong
     except (LookupError, TypeError, ValueError) as odd:
         raise NotReached(f"before the case, an answer lacks a field ({type(odd).__name__}: {odd})") from None
 

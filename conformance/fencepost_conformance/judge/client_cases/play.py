@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from ...traces.lines import ReceivedLine, SentLine
-from ..cases.answers import Exchange, Mismatch
-from ..cases.peer import NotReached, NotSupported
+from ..cases.answers import Exchange, Mismatch, NotSupported
+from ..cases.peer import NotReached
 from ..cases.play import Ending, Played
 from ..members.judge import breaches
 from ..promises import Breach

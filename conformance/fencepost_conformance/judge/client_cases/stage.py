@@ -29,7 +29,8 @@ from ...traces.recorder.journal import Journal
 from ...traces.recorder.proxy import Proxy
 from ...traces.wire.access import OPEN
 from ...traces.wire.settings import Known
-from ..cases.peer import NotReached, NotSupported
+from ..cases.answers import NotSupported
+from ..cases.peer import NotReached
 from ..server.script import Records, batch
 from .companion import Companion
 from .process import NOT_SUPPORTED, ClientProcess, Said, filled

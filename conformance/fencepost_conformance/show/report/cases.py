@@ -69,14 +69,21 @@ def _together(names: Sequence[str], why: str) -> str:
 
 
 def notes(played: Sequence[Played]) -> list[str]:
-    """Return a line about a broker that answers slowly; cases that wait for an order of events may fail for it."""
-    took = [each.took_s for one in played for each in one.exchanges if each.api in _PROMPT and each.answer is not None]
-    if not took or (half := median(took)) < _SLOW_S:
-        return []
-    return [
-        f"the broker is slow: half of its answers to {', '.join(_PROMPT)} took more than {half:.1f} s; cases may fail "
-        "for that reason"
+    """Return a line for each version whose answers cannot be read, and one about a broker that answers slowly: cases
+    that wait for an order of events may fail for it."""
+    avoided = sorted({asked for each in played for asked in each.avoided})
+    lines = [
+        f"{api} v{version}: a plain request gets no answer that can be read, though the broker announces this version; "
+        "the cases use the next one below, if there is one"
+        for api, version in avoided
     ]
+    took = [each.took_s for one in played for each in one.exchanges if each.api in _PROMPT and each.answer is not None]
+    if took and (half := median(took)) >= _SLOW_S:
+        lines.append(
+            f"the broker is slow: half of its answers to {', '.join(_PROMPT)} took more than {half:.1f} s; cases may "
+            "fail for that reason"
+        )
+    return lines
 
 
 def _line(played: Played) -> Text:

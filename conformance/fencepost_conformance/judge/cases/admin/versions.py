@@ -6,7 +6,6 @@ The number of a case is the version. A broker that does not announce the version
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from functools import partial
 from typing import Final, TypeAlias
 
 from ..case import case
@@ -126,8 +125,15 @@ def _register() -> None:
     for api, (text, rules, exchange) in _EXCHANGES.items():
         lowest, highest = spoken(api)
         for version in range(lowest, highest + 1):
-            play = partial(exchange, version=version)
-            case(f"versions.{api}.{version}", *rules, needs={}, waits_s=3.0, text=text)(play)
+            case(f"versions.{api}.{version}", *rules, needs={}, waits_s=3.0, text=text)(_of(api, version, exchange))
+
+
+def _of(api: str, version: int, exchange: _Exchange) -> Callable[[Peer], Awaitable[None]]:
+    async def play(peer: Peer) -> None:
+        (await peer.client()).newest(api, least=version, most=version)  # before the topic that it may need
+        await exchange(peer, version)
+
+    return play
 
 
 _register()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ..case import case
-from ..classic_member import classic_member, stable_group, until_rebalance
+from ..classic_member import classic_member, stable_group, until_rebalance, until_refused
 from ..peer import Peer
 
 
@@ -30,7 +30,7 @@ async def a_rebalance_is_reported(peer: Peer) -> None:
     (member,) = await stable_group(peer, 1)
     newcomer = await classic_member(peer)
     waiting = peer.start(newcomer.enter())
-    await until_rebalance(member)
+    (await until_refused(member)).expect(error_code="REBALANCE_IN_PROGRESS")
     (await member.heartbeat()).expect(error_code="REBALANCE_IN_PROGRESS")
     await asyncio.gather(member.join(), waiting)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from ..answers import SOMETHING
+from ..answers import SOMETHING, NotSupported
 from ..case import case
 from ..classic_member import classic_member, stable_group, until_rebalance
 from ..group_state import expect_state
-from ..peer import NotSupported, Peer
+from ..peer import Peer
 
 
 @case("classic.join.1", "C-JOIN-34", needs={"join_group": 4})

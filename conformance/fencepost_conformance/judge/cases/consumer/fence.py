@@ -16,14 +16,14 @@ _V1 = {"consumer_group_heartbeat": 1}
 async def a_member_is_confirmed(peer: Peer) -> None:
     """A member sends a heartbeat with its epoch and nothing new. The broker answers the same epoch and no
     assignment."""
-    member = await joined(peer, await peer.topic())
+    member = await joined(peer, await peer.topic(partitions=1))
     (await member.beat()).expect(error_code="NONE", member_epoch=member.epoch, assignment=None)
 
 
 @case("consumer.fence.2", "M-FENCE-01", needs=_V1)
 async def an_unknown_member_is_refused(peer: Peer) -> None:
     """A stranger sends a heartbeat with a positive epoch. The broker answers UNKNOWN_MEMBER_ID."""
-    topic = await peer.topic()
+    topic = await peer.topic(partitions=1)
     member = await joined(peer, topic)
     stranger = await consumer_member(peer, topic, epoch=member.epoch)
     (await stranger.beat()).expect(error_code="UNKNOWN_MEMBER_ID")
@@ -32,7 +32,7 @@ async def an_unknown_member_is_refused(peer: Peer) -> None:
 @case("consumer.fence.3", "M-FENCE-03", needs=_V1)
 async def an_epoch_of_the_future_is_fenced(peer: Peer) -> None:
     """A member sends a heartbeat with the epoch after its own. The broker answers FENCED_MEMBER_EPOCH."""
-    member = await joined(peer, await peer.topic())
+    member = await joined(peer, await peer.topic(partitions=1))
     (await member.beat(member_epoch=member.epoch + 1)).expect(error_code="FENCED_MEMBER_EPOCH")
 
 
@@ -55,7 +55,7 @@ async def an_old_epoch_is_fenced(peer: Peer) -> None:
 async def a_fenced_request_removes_nobody(peer: Peer) -> None:
     """A request of a member is answered FENCED_MEMBER_EPOCH. The member is still in the group with its partitions, and
     its next correct heartbeat is accepted."""
-    topic = await peer.topic()
+    topic = await peer.topic(partitions=1)
     member = await joined(peer, topic)
     (await member.beat(member_epoch=member.epoch + 1)).expect(error_code="FENCED_MEMBER_EPOCH")
     (row,) = await expect_members(peer, number=1)
@@ -92,7 +92,7 @@ async def a_full_request_is_answered_in_full(peer: Peer) -> None:
 async def a_silent_member_is_removed(peer: Peer) -> None:
     """A member sends nothing for longer than the group's session timeout, which the broker's configuration says. Its
     next heartbeat is answered UNKNOWN_MEMBER_ID."""
-    member = await joined(peer, await peer.topic())
+    member = await joined(peer, await peer.topic(partitions=1))
     await asyncio.sleep(await peer.consumer_session_s() + 1.5)
     (await member.beat()).expect(error_code="UNKNOWN_MEMBER_ID")
 

@@ -137,7 +137,7 @@ async def a_free_partition_needs_no_acknowledgement(peer: Peer) -> None:
 async def another_subscription_starts_a_new_epoch(peer: Peer) -> None:
     """A member subscribes to another topic. The answer takes the first topic's partition away; when it has reported
     that, it owns the other's at a higher epoch."""
-    first, second = await peer.topic(), await peer.topic()
+    first, second = await peer.topic(partitions=1), await peer.topic(partitions=1)
     member = await joined(peer, first)
     epoch = member.epoch
     member.topics = (second.name,)
@@ -161,7 +161,7 @@ async def new_partitions_are_assigned(peer: Peer) -> None:
 @case("consumer.reconcile.11", "M-EPOCH-03", "M-META-06", needs=_V1 | {"delete_topics": 0})
 async def the_partitions_of_a_deleted_topic_are_taken_away(peer: Peer) -> None:
     """A topic is deleted. The member's next heartbeats take its partitions away."""
-    first, second = await peer.topic(), await peer.topic()
+    first, second = await peer.topic(partitions=1), await peer.topic(partitions=1)
     member = await joined(peer, first)
     member.topics = (first.name, second.name)
     await member.beat(full=True)

@@ -20,7 +20,7 @@ async def _static(peer: Peer, topic: Topic) -> ConsumerMember:
 async def a_live_member_is_not_replaced(peer: Peer) -> None:
     """A static member is in the group, and another process joins with its instance id. The newcomer is answered
     UNRELEASED_INSTANCE_ID, and the member stays."""
-    topic = await peer.topic()
+    topic = await peer.topic(partitions=1)
     member = await _static(peer, topic)
     newcomer = await consumer_member(peer, topic, instance_id="one")
     (await newcomer.beat()).expect(error_code="UNRELEASED_INSTANCE_ID")
@@ -31,7 +31,7 @@ async def a_live_member_is_not_replaced(peer: Peer) -> None:
 async def a_static_member_leaves_for_a_while(peer: Peer) -> None:
     """A static member leaves with epoch -2. The answer has epoch -2; describing the group still shows the member with
     its partitions."""
-    topic = await peer.topic()
+    topic = await peer.topic(partitions=1)
     member = await _static(peer, topic)
     own = member.member_id
     answer = await member.beat(member_epoch=LEAVE_FOR_A_WHILE, instance_id="one")
@@ -59,7 +59,7 @@ async def a_restart_keeps_the_partitions(peer: Peer) -> None:
 async def the_old_process_is_fenced(peer: Peer) -> None:
     """The new process of a static member has taken its place. A heartbeat of the old one with the instance id is
     answered FENCED_INSTANCE_ID."""
-    topic = await peer.topic()
+    topic = await peer.topic(partitions=1)
     old = await _static(peer, topic)
     epoch = old.epoch
     await old.beat(member_epoch=LEAVE_FOR_A_WHILE, instance_id="one")
@@ -73,7 +73,7 @@ async def the_old_process_is_fenced(peer: Peer) -> None:
 async def an_unknown_instance_id_is_refused(peer: Peer) -> None:
     """A member sends a heartbeat with a positive epoch and an instance id that no member has. The broker answers
     UNKNOWN_MEMBER_ID."""
-    member = await joined(peer, await peer.topic())
+    member = await joined(peer, await peer.topic(partitions=1))
     (await member.beat(instance_id="nobody")).expect(error_code="UNKNOWN_MEMBER_ID")
 
 
@@ -81,7 +81,7 @@ async def an_unknown_instance_id_is_refused(peer: Peer) -> None:
 async def a_static_member_leaves_for_good(peer: Peer) -> None:
     """A static member leaves with epoch -1. It is removed, and another process may join with its instance id at
     once."""
-    topic = await peer.topic()
+    topic = await peer.topic(partitions=1)
     member = await _static(peer, topic)
     (await member.beat(member_epoch=LEAVE, instance_id="one")).expect(error_code="NONE", member_epoch=-1)
     newcomer = await consumer_member(peer, topic, instance_id="one")
@@ -93,7 +93,7 @@ async def a_static_member_leaves_for_good(peer: Peer) -> None:
 async def another_member_cannot_leave_for_it(peer: Peer) -> None:
     """A stranger leaves with the instance id of a static member and epoch -2. The broker answers FENCED_INSTANCE_ID,
     and the member stays."""
-    topic = await peer.topic()
+    topic = await peer.topic(partitions=1)
     member = await _static(peer, topic)
     stranger = await consumer_member(peer, topic)
     answer = await stranger.beat(member_epoch=LEAVE_FOR_A_WHILE, instance_id="one")
@@ -104,7 +104,7 @@ async def another_member_cannot_leave_for_it(peer: Peer) -> None:
 @case("consumer.static.8", "M-FENCE-09", needs=_V1)
 async def the_instance_id_may_be_left_out(peer: Peer) -> None:
     """A static member sends a heartbeat without its instance id. The broker answers NONE."""
-    member = await _static(peer, await peer.topic())
+    member = await _static(peer, await peer.topic(partitions=1))
     (await member.beat()).expect(error_code="NONE", member_epoch=member.epoch)
 
 

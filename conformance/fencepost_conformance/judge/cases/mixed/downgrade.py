@@ -70,7 +70,7 @@ async def committed_offsets_stay(peer: Peer) -> None:
 async def an_empty_consumer_group_is_replaced(peer: Peer) -> None:
     """The only member of a consumer group leaves, and a classic member joins. It becomes the leader of a classic group,
     whose generation is higher than the epochs of the consumer group."""
-    topic = await peer.topic()
+    topic = await peer.topic(partitions=1)
     member = await joined(peer, topic)
     epoch = member.epoch
     await member.leave()
@@ -83,7 +83,7 @@ async def an_empty_consumer_group_is_replaced(peer: Peer) -> None:
 async def an_empty_consumer_group_knows_no_member(peer: Peer) -> None:
     """The only member of a consumer group leaves, and a classic member joins with a member id. The broker answers
     UNKNOWN_MEMBER_ID."""
-    topic = await peer.topic()
+    topic = await peer.topic(partitions=1)
     member = await joined(peer, topic)
     await member.leave()
     classic = await classic_member(peer, topics=(topic.name,), member_id="nobody")

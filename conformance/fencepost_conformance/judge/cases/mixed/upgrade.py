@@ -83,7 +83,7 @@ async def both_protocols_share_the_partitions(peer: Peer) -> None:
 async def another_protocol_type_is_not_converted(peer: Peer) -> None:
     """A member with the consumer protocol joins a classic group of type ``connect``. The broker answers
     GROUP_ID_NOT_FOUND, and the group stays classic."""
-    topic = await peer.topic()
+    topic = await peer.topic(partitions=1)
     member = await classic_member(peer, protocol_type="connect")
     await member.enter()
     consumer = await consumer_member(peer, topic)
@@ -95,7 +95,7 @@ async def another_protocol_type_is_not_converted(peer: Peer) -> None:
 async def an_empty_classic_group_is_replaced(peer: Peer) -> None:
     """The only member of a classic group leaves, and a member with the consumer protocol joins. It is admitted, and the
     group is a consumer group."""
-    topic = await peer.topic()
+    topic = await peer.topic(partitions=1)
     (member,) = await stable_group(peer, 1, topics=(topic.name,))
     await member.leave()
     consumer = await consumer_member(peer, topic)
@@ -106,7 +106,7 @@ async def an_empty_classic_group_is_replaced(peer: Peer) -> None:
 @case("mixed.upgrade.7", "X-UP-05", "O-COMMIT-20", waits_s=3, needs=_API | {"offset_commit": 9})
 async def committed_offsets_stay(peer: Peer) -> None:
     """A member of a classic group commits, and the group is converted. Fetching returns the offset."""
-    topic = await peer.topic()
+    topic = await peer.topic(partitions=1)
     (member,) = await stable_group(peer, 1, topics=(topic.name,))
     await commit(member.client, peer.group, topic, {0: 9}, **member.committing())
     consumer = await consumer_member(peer, topic)
@@ -118,7 +118,7 @@ async def committed_offsets_stay(peer: Peer) -> None:
 async def only_epoch_0_converts(peer: Peer) -> None:
     """A heartbeat with epoch 5 arrives at a stable classic group. The broker answers GROUP_ID_NOT_FOUND, and the group
     stays classic."""
-    topic = await peer.topic()
+    topic = await peer.topic(partitions=1)
     await stable_group(peer, 1, topics=(topic.name,))
     consumer = await consumer_member(peer, topic, epoch=5)
     (await consumer.beat()).expect(error_code="GROUP_ID_NOT_FOUND")

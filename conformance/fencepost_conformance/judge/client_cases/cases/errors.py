@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from fencepost.protocol.errors import ErrorCode
 from fencepost_server.faults import Fault
 
-from ...cases.peer import NotSupported
+from ...cases.answers import NotSupported
 from ..case import client_case
 from ..stage import Stage
 

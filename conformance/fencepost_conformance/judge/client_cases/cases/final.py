@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from fencepost.protocol.errors import ErrorCode as E
 from fencepost_server.faults import Fault
 
-from ...cases.peer import NotSupported
+from ...cases.answers import NotSupported
 from ..case import client_case
 from ..stage import RECORDS, ClientRun, Stage, Unkept
 from .errors import COVERED
