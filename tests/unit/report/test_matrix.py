@@ -17,6 +17,7 @@ from fencepost_conformance.judge.cases.play import Ending, Played
 from fencepost_conformance.judge.client_cases import catalogue
 from fencepost_conformance.judge.client_cases.case import CLIENT_CASES
 from fencepost_conformance.run.commands.conform_clients import excused
+from fencepost_conformance.run.matrix import __main__ as matrix
 from fencepost_conformance.run.matrix.__main__ import merged
 from fencepost_conformance.run.matrix.clients import peers_folder, read_brokers, read_clients
 from fencepost_conformance.run.matrix.earlier import read_earlier
@@ -247,7 +248,7 @@ def test_the_rows_have_different_names_and_the_drivers_exist() -> None:
     assert len(keys) == len({*keys})
     assert len(clients) >= 11
     assert len({each.language for each in clients}) >= 6
-    for folder in {each.folder for each in clients} | {each.folder for each in scripts if not each.missing}:
+    for folder in {each.folder for each in clients} | {each.folder for each in scripts}:
         for program in ("install", "run"):
             assert os.access(folder / program, os.X_OK), folder
 
@@ -258,3 +259,28 @@ def test_the_written_pages_have_a_target_for_each_link() -> None:
     links = [part.split(")")[0] for part in (docs / "matrix.md").read_text(encoding="utf-8").split("matrix.html#")[1:]]
     assert links
     assert all(f'id="{each}"' in page for each in links)
+
+
+@pytest.mark.parametrize(
+    ("asked", "alone"),
+    [
+        ((), ["classic.leave.1", "classic.leave.3"]),
+        (("classic.leave.2", "classic.leave.1"), ["classic.leave.1"]),
+        (("classic.leave.3",), ["classic.leave.3"]),
+    ],
+)
+def test_cases_that_end_a_broker_are_played_alone_after_the_others(
+    asked: tuple[str, ...], alone: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    runs: list[list[str]] = []
+    monkeypatch.setattr(matrix, "play", lambda _, __, names: runs.append([*names]))
+    matrix.play_row(replace(BROKER, alone=("classic.leave.1", "classic.leave.3")), tmp_path, asked)
+    assert [name for run in runs for name in run if name in alone] == alone
+    assert [run for run in runs if {*run} & {*alone}] == [[name] for name in alone]
+    assert sorted(name for run in runs for name in run) == sorted(each.name for each in chosen(asked))
+    assert runs.index([alone[0]]) == len(runs) - len(alone)
+
+
+def test_the_cases_that_end_a_broker_exist() -> None:
+    for broker in read_brokers(peers_folder()):
+        assert {*broker.alone} <= CASES.keys()

@@ -16,6 +16,7 @@ from fencepost_server.look.made import made_now
 
 from ...common import repository
 from ...common.errors import CannotRun
+from ...judge.cases.catalogue import chosen
 from ..bench.served import started
 from .clients import environment, peers_folder, read_brokers, read_clients
 from .earlier import read_earlier
@@ -29,6 +30,20 @@ Case: TypeAlias = Mapping[str, Any]
 
 _LIMIT_S: Final = 3600
 _ADDRESS: Final = re.compile(r"^(\S+:\d+)$", re.MULTILINE)
+
+
+def play_row(subject: Subject, folder: Path, names: Sequence[str] = ()) -> None:
+    """Play a row, or these cases of it, and the cases that end its broker each on a new process after the others."""
+    alone = {case.name for each in subject.alone for case in chosen([each])}
+    if not alone:
+        play(subject, folder, names)
+        return
+    wanted = [case.name for case in chosen(names)]
+    if not names:
+        (folder / RESULTS).unlink(missing_ok=True)
+    runs = [[name for name in wanted if name not in alone], *([name] for name in wanted if name in alone)]
+    for run in filter(None, runs):
+        play(subject, folder, run)
 
 
 def play(subject: Subject, folder: Path, names: Sequence[str] = ()) -> None:
@@ -98,7 +113,7 @@ def main() -> None:
             print(f"{subject.key}: {subject.lacking or subject.version}")
         elif not given.write and not subject.lacking and subject.key in (given.only or [subject.key]):
             print(f"playing the cases: {subject.name} {subject.version}", flush=True)
-            play(subject, given.results / subject.key, given.case)
+            play_row(subject, given.results / subject.key, given.case)
     if given.list:
         return
     verdicts = read_verdicts(folder / VERDICTS)

@@ -76,12 +76,13 @@ def read_clients(folder: Path) -> tuple[Client, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PeerBroker:
-    """A broker that a script starts. ``key``: of its row. ``missing``: why it has no script, or empty."""
+    """A broker that a script starts. ``key``: of its row. ``alone``: the cases that end its process; each is played on
+    a process of its own, after the others."""
 
     key: str
     name: str
     folder: Path
-    missing: str = ""
+    alone: tuple[str, ...] = ()
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -92,15 +93,12 @@ def read_brokers(folder: Path) -> tuple[PeerBroker, ...]:
     """Return the brokers of ``brokers.toml`` in this folder, in its order."""
     table = tomllib.loads((folder / "brokers.toml").read_text(encoding="utf-8"))
     return tuple(
-        PeerBroker(key, row["name"], folder / row.get("folder", key), row.get("missing", ""))
-        for key, row in table.items()
+        PeerBroker(key, row["name"], folder / row["folder"], tuple(row.get("alone", ()))) for key, row in table.items()
     )
 
 
 def installed(peer: Client | PeerBroker) -> Installed:
     """Ask the driver or script for the version of its peer."""
-    if isinstance(peer, PeerBroker) and peer.missing:
-        return Installed("", peer.missing)
     command = [*peer.command, "--version"]
     asked = subprocess.run(command, capture_output=True, text=True, timeout=_VERSION_S, env=environment(), check=False)
     if asked.returncode == 0:

@@ -20,7 +20,8 @@ _KFAKE: Final = re.compile(r"github\.com/twmb/franz-go/pkg/kfake (\S+)")
 @dataclass(frozen=True, slots=True)
 class Subject:
     """A row. ``key``: its folder. ``arguments``: of ``fencepost conform``. ``lacking``: why it cannot run, or empty.
-    ``server``: the command that starts the broker and prints its address, if ``fencepost conform`` cannot."""
+    ``server``: the command that starts the broker and prints its address, if ``fencepost conform`` cannot. ``alone``:
+    the cases that end the broker's process."""
 
     key: str
     kind: str  #: broker or client
@@ -29,6 +30,7 @@ class Subject:
     arguments: tuple[str, ...]
     lacking: str = ""
     server: tuple[str, ...] = ()
+    alone: tuple[str, ...] = ()
 
 
 def brokers() -> Iterator[Subject]:
@@ -44,7 +46,7 @@ def brokers() -> Iterator[Subject]:
 def of_broker(broker: PeerBroker) -> Subject:
     """The row of a broker that a script starts, and that may not be installed."""
     here = installed(broker)
-    return Subject(broker.key, "broker", broker.name, here.version, (), here.reason, broker.command)
+    return Subject(broker.key, "broker", broker.name, here.version, (), here.reason, broker.command, broker.alone)
 
 
 def _kfake_version() -> str:
