@@ -31,11 +31,17 @@ from fencepost_server.data.batches import batches
 FAULTS: Final = (
     "assigns-twice", "claims-all", "claims-old", "commits-after-leave", "commits-as-nobody", "commits-forever",
     "commits-given-up", "commits-when-removed", "crashes-on-error", "dies-on-error", "floods", "forgets-commits",
-    "gives-all-up", "hangs", "hangs-on-leave", "hurries", "ignores-rebalance", "joins-again-without-partitions",
-    "joins-forever", "keeps-epoch", "keeps-first-part", "keeps-generation", "keeps-id", "keeps-reading",
-    "never-fetches", "no-heartbeats", "no-leave", "no-rejoin", "overlaps-heartbeats", "reads-strangers",
+    "gives-all-up", "hangs", "hangs-on-leave", "hurries", "ignores-rebalance", "impatient",
+    "joins-again-without-partitions", "joins-forever", "keeps-epoch", "keeps-first-part", "keeps-generation",
+    "keeps-id", "keeps-reading", "leaves-for-good", "logs-error", "mutters-on-error", "nameless", "never-fetches",
+    "no-heartbeats", "no-leave", "no-rejoin", "overlaps-heartbeats", "reads-strangers", "says-error",
     "silent-on-error", "skips-revoked", "stays-fenced", "stops-committing", "stubborn", "waits-for-all-parts",
 )  # fmt: skip
+#: faults with which the client does nothing more after an error: what it writes to standard error then
+SILENT: Final = {
+    "silent-on-error": "", "mutters-on-error": "config: option client.rack is not set", "logs-error": "error: {}",
+    "says-error": "",
+}  # fmt: skip
 ASK_S: Final = 3.0
 POLL_S: Final = 0.05
 Place = tuple[str, int]
@@ -59,6 +65,8 @@ class Consumer:
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
         self.fault: str = options.fault
+        if self.fault == "nameless":
+            options.instance_id = None
         self.session_s = (options.session_timeout or 6_000) / 1000
         self.interval_s = self.session_s / 4
         self.stopping = asyncio.Event()
@@ -86,6 +94,8 @@ class Consumer:
 
     async def ask(self, api: str, version: int, wait_s: float = ASK_S, **values: Any) -> Any:
         """Send a request to the coordinator, which is looked up first. Raises ``OSError``."""
+        if self.fault == "impatient":
+            wait_s = 0.2
         if self.coordinator is None or self.coordinator.broken:
             connection = await self.connect()
             asked = {"key": self.options.group, "key_type": 0}
@@ -95,8 +105,8 @@ class Consumer:
                 await connection.close()
                 if self.fault == "dies-on-error":
                     raise Gone
-                if self.fault == "silent-on-error":
-                    await self.stopping.wait()
+                if self.fault in SILENT:
+                    await self.silent(found.error_code.name)
                 raise ConnectionError(f"no coordinator: {found.error_code.name}")
             self.coordinator = connection
         try:
@@ -151,12 +161,20 @@ class Consumer:
         if self.fault == "no-rejoin":
             self.removed = True
 
+    async def silent(self, code: str) -> None:
+        """Do nothing more until the end; write what the fault says."""
+        if line := SILENT[self.fault].format(code):
+            print(line, file=sys.stderr, flush=True)
+        if self.fault == "says-error":
+            say("error", message=code)
+        await self.stopping.wait()
+
     async def react(self, code: str) -> None:
         """React to an error of the coordinator."""
         if code != "none" and self.fault == "dies-on-error":
             raise Gone
-        if code != "none" and self.fault == "silent-on-error":
-            await self.stopping.wait()
+        if code != "none" and self.fault in SILENT:
+            await self.silent(code)
         if code != "none" and self.fault == "crashes-on-error":
             os.abort()
         match code:
@@ -480,12 +498,12 @@ class Consumer:
     async def close(self) -> None:
         if self.joined and not self.removed and self.fault != "no-leave":
             if self.options.protocol == "consumer":
-                await self.beat_848(-2 if self.options.instance_id else -1)
+                await self.beat_848(-2 if self.options.instance_id and self.fault != "leaves-for-good" else -1)
             elif self.options.instance_id is None:
                 rows = [{"member_id": self.member_id, "group_instance_id": None}]
                 answer = await self.ask("leave_group", 3, group_id=self.options.group, members=rows)
-                while answer.error_code.value and self.fault == "hangs-on-leave":
-                    await asyncio.sleep(0.1)
+                if answer.error_code.value and self.fault == "hangs-on-leave":
+                    await asyncio.Event().wait()
             if self.fault == "commits-after-leave" and self.gave_up | self.owned:
                 await self.commit(sorted(self.gave_up | self.owned)[0], 1)
         self.revoke(set(self.owned))

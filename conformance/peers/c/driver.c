@@ -20,7 +20,9 @@ static void end(int status, const char *why, const char *value) {
     exit(status);
 }
 
+/* Writes an error that the client reports and the driver survives. Its text has no character that JSON would escape. */
 static void complain(rd_kafka_resp_err_t error) {
+    printf("{\"event\":\"error\",\"message\":\"%s\"}\n", rd_kafka_err2str(error));
     fprintf(stderr, "error: %s\n", rd_kafka_err2str(error));
 }
 
@@ -61,7 +63,7 @@ static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t error, rd_kafka_top
         rd_kafka_error_t *wrong =
             assigned ? rd_kafka_incremental_assign(rk, rows) : rd_kafka_incremental_unassign(rk, rows);
         if (wrong) {
-            fprintf(stderr, "error: %s\n", rd_kafka_error_string(wrong));
+            complain(rd_kafka_error_code(wrong));
             rd_kafka_error_destroy(wrong);
         }
     } else {

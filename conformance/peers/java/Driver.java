@@ -30,6 +30,7 @@ public final class Driver {
     }
 
     private static void complain(Object problem) {
+        say("error", ",\"message\":" + quoted(String.valueOf(problem)));
         System.err.println("error: " + problem);
     }
 
@@ -38,9 +39,10 @@ public final class Driver {
         System.out.flush();
     }
 
-    /** The name as a JSON string: a topic has no character that needs an escape. */
-    private static String quoted(String topic) {
-        return "\"" + topic + "\"";
+    /** The text as a JSON string; a control character becomes a space. */
+    private static String quoted(String text) {
+        String plain = text.replaceAll("\\p{Cntrl}", " ");
+        return "\"" + plain.replace("\\", "\\\\").replace("\"", "\\\"") + "\"";
     }
 
     private static void say(String event, Collection<TopicPartition> partitions) {

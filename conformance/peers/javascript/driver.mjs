@@ -58,9 +58,11 @@ export function say (event, more = {}) {
   console.log(JSON.stringify({ event, ...more }))
 }
 
-// Writes an error that the driver survives, such as a refused commit.
+// Writes an error that the client reports and the driver survives, such as a refused commit.
 export function complain (problem) {
-  console.error(`error: ${problem?.message ?? problem}`)
+  const message = String(problem?.message ?? problem)
+  say('error', { message })
+  console.error(`error: ${message}`)
 }
 
 // What a member holds, from assignments as {topic: [partitions]}: writes what came and what went.

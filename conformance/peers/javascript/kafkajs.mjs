@@ -12,7 +12,10 @@ const consumer = kafka.consumer({ groupId: given.group, ...given.timing })
 const held = new Held()
 consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => held.assigned(payload.memberAssignment))
 consumer.on(consumer.events.REBALANCING, () => held.revoked())
-consumer.on(consumer.events.CRASH, ({ payload }) => complain(payload.error))
+consumer.on(consumer.events.CRASH, ({ payload }) => {
+  complain(payload.error)
+  if (!payload.restart) process.exit(1)
+})
 consumer.on(consumer.events.COMMIT_OFFSETS, ({ payload }) => say('committed', {
   offsets: payload.topics.flatMap(({ topic, partitions }) =>
     partitions.map(({ partition, offset }) => [topic, Number(partition), Number(offset)]))

@@ -42,6 +42,7 @@ async function run () {
   for await (const { topic, partition, offset, commit } of stream) {
     // not `return`: leaving the loop destroys the stream, and the client then closes without leaving its group
     if (!await processed(given.processingMs)) await new Promise(() => {})
+    if (next) held.assigned(assignment()) // a record may come before the next look at the assignment
     say('processed', { topic, partition, offset: Number(offset) })
     if (given.commit === 'auto') continue
     const done = commit().then(() => committed([{ topic, partition, offset: offset + 1n }])).catch(complain)

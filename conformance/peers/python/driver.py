@@ -85,7 +85,8 @@ def say_committed(offsets: Iterable[tuple[str, int, int]]) -> None:
 
 
 def complain(problem: object) -> None:
-    """Write an error that the driver survives, such as a refused commit."""
+    """Write an error that the client reports and the driver survives, such as a refused commit."""
+    say("error", message=str(problem))
     print(f"error: {problem}", file=sys.stderr, flush=True)
 
 

@@ -15,10 +15,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from fencepost.protocol.errors import ErrorCode
 from fencepost_conformance.common.addresses import Address
 from fencepost_conformance.common.errors import CannotRun
 from fencepost_conformance.judge.cases.play import Ending, Played
 from fencepost_conformance.judge.client_cases.case import CLIENT_CASES
+from fencepost_conformance.judge.client_cases.cases.final import is_named
 from fencepost_conformance.judge.client_cases.catalogue import chosen
 from fencepost_conformance.judge.client_cases.play import play_all
 from fencepost_conformance.judge.client_cases.process import filled, words_of
@@ -82,14 +84,48 @@ FAULTS = [
     ("waits-for-all-parts", "client.partial.1", "a Fetch from each assigned partition"),
     ("joins-again-without-partitions", "client.partial.2", "though the group was stable"),
     ("keeps-first-part", "client.partial.3", "a Fetch from each assigned partition"),
-    ("silent-on-error", "client.final.2", "a commit of new records, a line on standard error, or its end"),
-    ("silent-on-error", "client.final.9", "a commit of new records, a line on standard error, or its end"),
-    ("silent-on-error", "client.final.21", "a commit of new records, a line on standard error, or its end"),
-    ("silent-on-error", "client.final.50", "a commit of new records, a line on standard error, or its end"),
+    ("silent-on-error", "client.final.2", "a commit of new records, an error event, a log line with"),
+    ("silent-on-error", "client.final.9", "a commit of new records, an error event, a log line with"),
+    ("silent-on-error", "client.final.21", "a commit of new records, an error event, a log line with"),
+    ("silent-on-error", "client.final.50", "a commit of new records, an error event, a log line with"),
+    ("mutters-on-error", "client.final.9", "a log line with GROUP_MAX_SIZE_REACHED"),
     ("crashes-on-error", "client.final.9", "was ended by signal 6"),
+    ("dies-on-error", "client.join.3", "exited with status 0"),
+    ("dies-on-error", "client.join.4", "exited with status 0"),
+    ("impatient", "client.join.5", "a member that joins"),
+    ("no-leave", "client.join.8", "ended without leaving its group"),
+    ("no-leave", "client.join.9", "ended without leaving its group"),
+    ("forgets-commits", "client.resume.2", "which client 1 committed last"),
+    ("no-heartbeats", "client.heartbeat.3", "sent no heartbeat for"),
+    ("no-heartbeats", "client.heartbeat.4", "sent no heartbeat for"),
+    ("no-heartbeats", "client.heartbeat.5", "sent no heartbeat for"),
+    ("no-heartbeats", "client.heartbeat.6", "sent no heartbeat for"),
+    ("dies-on-error", "client.heartbeat.7", "exited with status 0"),
+    ("dies-on-error", "client.heartbeat.8", "exited with status 0"),
+    ("dies-on-error", "client.heartbeat.9", "exited with status 0"),
+    ("dies-on-error", "client.rejoin.6", "exited with status 0"),
+    ("commits-when-removed", "client.rejoin.7", "UNKNOWN_MEMBER_ID"),
+    ("keeps-epoch", "client.session.2", "epoch 0"),
+    ("dies-on-error", "client.coordinator.1", "exited with status 0"),
+    ("dies-on-error", "client.coordinator.2", "exited with status 0"),
+    ("nameless", "client.static.1", "joined with the instance id None"),
+    ("leaves-for-good", "client.static.2", "sent no epoch -2"),
+    ("assigns-twice", "client.cooperative.2", "to two members"),
+    ("dies-on-error", "client.commit.1", "exited with status 0"),
+    ("dies-on-error", "client.commit.2", "exited with status 0"),
+    ("stubborn", "client.close.2", "was still running"),
+    ("commits-after-leave", "client.close.3", "the member left at"),
+    ("commits-after-leave", "client.close.4", "the member left at"),
 ]
 #: played by ``make test``; ``make test-all`` plays all
-QUICK = {("never-fetches", "client.join.1"), ("commits-after-leave", "client.join.1"), ("no-leave", "client.join.2")}
+QUICK = {
+    ("never-fetches", "client.join.1"), ("commits-after-leave", "client.join.1"), ("no-leave", "client.join.2"),
+    ("mutters-on-error", "client.final.9"),
+}  # fmt: skip
+#: the families of the sweep of error codes, whose cases fail with a client that does nothing after an error
+SWEEP = ("client.error", "client.final")
+#: codes that the versions of the scripted client do not have
+NEWER = "; Kafka answers"
 
 
 def test_a_right_client_passes() -> None:
@@ -116,6 +152,49 @@ def test_a_planted_fault_makes_a_case_fail(fault: str, name: str, text: str) -> 
     assert text in found.why, found.why
     assert found.exchanges
     assert found.mismatch is not None
+
+
+@pytest.mark.all
+def test_silence_after_an_error_makes_each_case_of_the_sweep_fail() -> None:
+    leaves = [each.name for each in chosen(SWEEP) if " LeaveGroup " in each.text]
+    others = [each.name for each in chosen(SWEEP) if each.name not in leaves]
+    found = asyncio.run(play_all(chosen(others), client("silent-on-error", 6.0), at_once=12))
+    found += asyncio.run(play_all(chosen(leaves), client("hangs-on-leave", 6.0), at_once=12))
+    odd = [each for each in found if each.ending is not Ending.FAILED]
+    assert [f"{each.case.name}: {each.ending}, {each.why}" for each in odd if NEWER not in each.why] == []
+    assert len(odd) < 12
+
+
+def test_each_case_has_a_fault_that_makes_it_fail() -> None:
+    planted = {name for _, name, _ in FAULTS}
+    assert {each.name for each in CLIENT_CASES.values() if each.family not in SWEEP} - planted == set()
+
+
+@pytest.mark.parametrize(
+    ("fault", "remark"),
+    [("logs-error", "shows GROUP_MAX_SIZE_REACHED on standard error only"), ("says-error", "")],
+)
+def test_a_case_says_whether_an_error_is_only_logged(fault: str, remark: str) -> None:
+    (found,) = played(["client.final.9"], client(fault))
+    assert found.ending is Ending.PASSED, found.why
+    assert remark in found.why
+    assert bool(found.why) is bool(remark)
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("InvalidSessionTimeoutError: the timeout is not in its range", True),
+        ("Broker: Invalid session timeout", True),
+        ("join group failed: [Error 26] the timeout is not in its range", True),
+        ("join group failed: error code 26", True),
+        ("join group failed: [Error 260]", False),
+        ("config: option session.timeout.ms is not set", False),
+        ("26 members", False),
+    ],
+)
+def test_a_log_line_names_an_error(line: str, named: bool) -> None:
+    assert is_named(ErrorCode.INVALID_SESSION_TIMEOUT, line) is named
 
 
 def test_a_failure_shows_the_request_the_rules_and_how_to_repeat_it() -> None:

@@ -37,7 +37,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A case that was played. ``why``: the reason, unless it passed. ``mismatch``: what a failure compared.
+    """A case that was played. ``why``: the reason, or a remark if it passed. ``mismatch``: what a failure compared.
     ``compared``: each field that the case compared: connection, number of the answer on it, and path. ``rules``: those
     of a failure, if they are not the case's. ``avoided``: versions that the broker announces, and whose answers cannot
     be read; the case used others."""

@@ -42,6 +42,7 @@ async def play(case: ClientCase, client: ClientUnderTest) -> Played:
         try:
             async with asyncio.timeout(_LONGEST_S):
                 await _played(case, stage)
+                why = stage.remark
         except _Found as found:
             ending, why, rules = Ending.FAILED, f"{found.run.name} {found.breach.sentence}", found.breach.cited
             exchanges = exchanges_of(found.run, found.breach.number)

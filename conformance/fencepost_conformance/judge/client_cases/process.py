@@ -23,6 +23,7 @@ _OPTIONS: Final = "{options}"
 #: a client that writes more than this floods
 _MOST_BYTES: Final = 16 * 1024 * 1024
 _LONGEST_LINE: Final = 1024 * 1024
+_KEPT_LINES: Final = 500
 #: how long the last output of a process that has ended may take, in seconds
 _LAST_WORDS_S: Final = 2.0
 #: the exit status of a client that lacks what the case needs
@@ -36,6 +37,14 @@ class Said:
     at_s: float
     event: str
     values: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A line that the client wrote to standard error. ``at_s``: of ``time.monotonic``."""
+
+    at_s: float
+    line: str
 
 
 def words_of(command: str) -> list[str]:
@@ -64,13 +73,12 @@ def filled(words: Sequence[str], bootstrap: str, group: str, topic: str, options
 
 @dataclass(slots=True)
 class ClientProcess:
-    """A running client. ``said``: its events. ``complained_s``: when it last wrote to standard error, by
-    ``time.monotonic``. ``flooded``: it wrote too much, and was killed."""
+    """A running client. ``said``: its events. ``errors``: its last lines on standard error. ``flooded``: it wrote too
+    much, and was killed."""
 
     process: asyncio.subprocess.Process
     said: list[Said] = field(default_factory=list)
-    errors: deque[str] = field(default_factory=lambda: deque(maxlen=20))
-    complained_s: float = -1.0
+    errors: deque[Logged] = field(default_factory=lambda: deque(maxlen=_KEPT_LINES))
     flooded: bool = False
     _readers: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -123,9 +131,8 @@ class ClientProcess:
             self.said.append(Said(time.monotonic(), values["event"], values))
 
     def _complaint(self, line: str) -> None:
-        self.errors.append(line)
         if line.strip():
-            self.complained_s = time.monotonic()
+            self.errors.append(Logged(time.monotonic(), line))
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the process and to those that it started."""
@@ -140,8 +147,7 @@ class ClientProcess:
     @property
     def last_words(self) -> str:
         """The last line on standard error, in brackets; empty if there is none."""
-        line = next((each for each in reversed(self.errors) if each.strip()), "")
-        return f" ({line[:200]})" if line else ""
+        return f" ({self.errors[-1].line[:200]})" if self.errors else ""
 
     async def read_out(self) -> None:
         """Read what a process that has ended wrote last; a child that it left behind may keep its output open."""

@@ -272,6 +272,12 @@ class ClientRun:
                 self._died(status, "a client that runs until it is asked to close")
             await asyncio.sleep(_TICK_S)
 
+    async def comes(self, holds: Callable[[], object], within_s: float) -> None:
+        """Wait until something holds, the client ends, or the time is over."""
+        deadline = time.monotonic() + within_s
+        while not holds() and self.process.ended is None and time.monotonic() < deadline:
+            await asyncio.sleep(_TICK_S)
+
     async def close(self) -> None:
         """Ask the client to close, and wait for its end. Raises ``Unkept`` if it does not end."""
         self.closing_s = time.monotonic()
@@ -315,12 +321,14 @@ def _has(body: dict[str, Any], wanted: dict[str, Any]) -> bool:
 
 
 class Stage:
-    """The broker and the clients of a case. ``group`` and ``topic`` belong to the case alone."""
+    """The broker and the clients of a case. ``group`` and ``topic`` belong to the case alone. ``remark``: what its
+    result says although it passes."""
 
     def __init__(self, client: ClientUnderTest) -> None:
         self.client = client
         self.group, self.topic = f"group-{uuid4().hex[:12]}", f"topic-{uuid4().hex[:12]}"
         self.runs: list[ClientRun] = []
+        self.remark = ""
         self._open = AsyncExitStack()
         self._broker = Address("", 0)  # for the suite itself
         self._address: Address | None = None  # for the recorders

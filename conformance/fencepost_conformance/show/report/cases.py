@@ -47,11 +47,19 @@ def table(played: Sequence[Played], again: str) -> RenderableType:
         Text.from_markup(f"not supported: {escape(_together(names, why))}")
         for why, names in not_supported(played).items()
     ]
+    parts += [
+        Text.from_markup(f"passed, but {escape(each.case.name)}: {escape(each.why)}") for each in remarked(played)
+    ]
     parts += [Text.from_markup(f"[yellow]{escape(note)}[/]") for note in notes(played)]
     parts += [Text.from_markup("\n".join(_failure(each, again))) for each in failed[:_SHOWN]]
     if len(failed) > _SHOWN:
         parts.append(f"and {len(failed) - _SHOWN} more failed cases (--json and --output have all)")
     return Group(*parts)
+
+
+def remarked(played: Sequence[Played]) -> list[Played]:
+    """Return the cases that passed with a remark."""
+    return [each for each in played if each.ending is Ending.PASSED and each.why]
 
 
 def not_supported(played: Sequence[Played]) -> dict[str, list[str]]:

@@ -101,8 +101,9 @@ func Must(err error) {
 	}
 }
 
-// Complain writes an error that the driver survives, such as a refused commit.
+// Complain writes an error that the client reports and the driver survives, such as a refused commit.
 func Complain(problem any) {
+	write(map[string]any{"event": "error", "message": fmt.Sprint(problem)})
 	fmt.Fprintln(os.Stderr, "error:", problem)
 }
 

@@ -35,8 +35,10 @@ pub fn unsupported(wanted: bool, what: &str) {
     }
 }
 
-/// Writes an error that the driver survives, such as a refused commit.
+/// Writes an error that the client reports and the driver survives, such as a refused commit.
 pub fn complain(problem: impl std::fmt::Display) {
+    let text = problem.to_string().replace('\\', "\\\\").replace('"', "\\\"").replace(char::is_control, " ");
+    println!("{{\"event\":\"error\",\"message\":\"{text}\"}}");
     eprintln!("error: {problem}");
 }
 

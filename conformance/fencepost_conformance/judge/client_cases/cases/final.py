@@ -7,6 +7,7 @@ the table, so new codes are appended.
 
 from __future__ import annotations
 
+import re
 from typing import Final, NamedTuple
 
 from fencepost.protocol.errors import ErrorCode as E
@@ -118,7 +119,8 @@ def _case(number: int, request: _Request, code: E) -> None:
     static = "static " if code in _STATIC else ""
     text = (
         f"{which} {request.api} of a {static}member of a {request.protocol} group is answered {code.name}. "
-        "The client reads and commits new records, reports the error, or ends. It does not wait in silence."
+        "The client reads and commits new records, reports the error to the application, or ends. It does not wait in "
+        "silence."
     )
 
     @client_case(f"client.final.{number}", *request.rules, text=text, heartbeats=False, leaves=False)
@@ -135,13 +137,31 @@ def _case(number: int, request: _Request, code: E) -> None:
         def continues() -> bool:
             return any(offset > RECORDS for offset in client.last_committed().values())
 
-        def complains() -> bool:
-            return client.process.complained_s > refused
+        def reports() -> bool:
+            return any(each.event == "error" and each.at_s > refused for each in client.said)
 
-        expected = f"a commit of new records, a line on standard error, or its end, after {code.name}"
-        await client.until(lambda: continues() or complains(), expected, may_end=True)
+        def logs() -> bool:
+            return any(each.at_s > refused and is_named(code, each.line) for each in client.process.errors)
+
+        def copes() -> bool:
+            return continues() or reports()
+
+        expected = f"a commit of new records, an error event, a log line with {code.name}, or its end"
+        await client.until(lambda: copes() or logs(), expected, may_end=True)
+        if not copes():  # a client may log the error before it reports it
+            await client.comes(copes, stage.session_s)
+        if not copes() and client.process.ended is None:
+            stage.remark = f"{client.name} shows {code.name} on standard error only, not to the application"
         await client.rests(0.2 * stage.session_s, may_end=True)
         _ends_in_order(client)
+
+
+def is_named(code: E, line: str) -> bool:
+    """Return whether a log line names an error: by Kafka's name in any spelling, or by its number, as in
+    ``[Error 30]``."""
+    letters = re.sub(r"[^a-z0-9]", "", line.lower())
+    number = rf"\b(?:error|code)\W{{0,3}}{int(code)}\b"
+    return code.name.lower().replace("_", "") in letters or re.search(number, line, re.IGNORECASE) is not None
 
 
 def _require_version(used: int, api: str, code: E) -> None:
