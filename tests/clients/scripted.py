@@ -388,6 +388,9 @@ class Consumer:
                 return set()
             for topic in answer.topics:
                 for row in topic.partitions:
+                    if row.error_code.value:
+                        await self.react(row.error_code.name)
+                        return set()
                     known = row.committed_offset if self.fault != "forgets-commits" else -1
                     self.positions[topic.name, row.partition_index] = max(known, 0)
         if self.fault == "never-fetches":

@@ -104,7 +104,7 @@ FAULTS = [
     ("dies-on-error", "client.heartbeat.8", "exited with status 0"),
     ("dies-on-error", "client.heartbeat.9", "exited with status 0"),
     ("dies-on-error", "client.rejoin.6", "exited with status 0"),
-    ("commits-when-removed", "client.rejoin.7", "UNKNOWN_MEMBER_ID"),
+    ("commits-when-removed", "client.rejoin.7", "expected a JoinGroup"),
     ("keeps-epoch", "client.session.2", "epoch 0"),
     ("dies-on-error", "client.coordinator.1", "exited with status 0"),
     ("dies-on-error", "client.coordinator.2", "exited with status 0"),
@@ -158,11 +158,11 @@ def test_a_planted_fault_makes_a_case_fail(fault: str, name: str, text: str) -> 
 def test_silence_after_an_error_makes_each_case_of_the_sweep_fail() -> None:
     leaves = [each.name for each in chosen(SWEEP) if " LeaveGroup " in each.text]
     others = [each.name for each in chosen(SWEEP) if each.name not in leaves]
-    found = asyncio.run(play_all(chosen(others), client("silent-on-error", 6.0), at_once=12))
+    found = asyncio.run(play_all(chosen(others), client("silent-on-error"), at_once=12))
     found += asyncio.run(play_all(chosen(leaves), client("hangs-on-leave", 6.0), at_once=12))
     odd = [each for each in found if each.ending is not Ending.FAILED]
     assert [f"{each.case.name}: {each.ending}, {each.why}" for each in odd if NEWER not in each.why] == []
-    assert len(odd) < 12
+    assert len(odd) <= 5
 
 
 def test_each_case_has_a_fault_that_makes_it_fail() -> None:
