@@ -5,6 +5,7 @@ from __future__ import annotations
 from fencepost.protocol.errors import ErrorCode
 from fencepost_server.faults import Fault
 
+from ...members.classic import GRACE_MS
 from ..case import client_case
 from ..stage import ClientRun, Stage, Unkept
 
@@ -65,6 +66,7 @@ async def a_classic_static_member_is_fenced(stage: Stage) -> None:
     await first.until(lambda: fenced() or fights(), expected, reached=True, may_end=True)
     _require(first, not fights(), f"and {second.name} took the place from each other", "that a replaced member stops")
     before = len(first.joins()) + len(second.joins())
+    await first.rests(1.5 * GRACE_MS / 1000, may_end=True)  # what it sends later, it sends although it knows
     await stage.works(second)
     await first.rests(stage.session_s, may_end=True)
     more = len(first.joins()) + len(second.joins()) - before
