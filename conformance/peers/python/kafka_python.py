@@ -21,6 +21,10 @@ ASSIGNORS = {
 }
 
 
+#: long, since kafka-python 3.0.12 can forget a rejoin whose SyncGroup is not answered within one poll (docs/peers.md)
+POLL_MS = 1000
+
+
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
     """Prints the assignment that the client reports."""
 
@@ -72,7 +76,7 @@ def main() -> None:
     stop = driver.stop_event()
     consumer.subscribe(list(given.topics), listener=Listener())
     while not stop.is_set():
-        records = [record for batch in consumer.poll(timeout_ms=200).values() for record in batch]
+        records = [record for batch in consumer.poll(timeout_ms=POLL_MS).values() for record in batch]
         for record in records:
             if stop.wait(given.processing_s):
                 break
