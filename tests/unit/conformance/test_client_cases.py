@@ -24,8 +24,9 @@ from fencepost_conformance.judge.client_cases.cases.final import is_named
 from fencepost_conformance.judge.client_cases.catalogue import chosen
 from fencepost_conformance.judge.client_cases.play import play_all
 from fencepost_conformance.judge.client_cases.process import filled, words_of
-from fencepost_conformance.judge.client_cases.stage import ClientUnderTest, served, settings_for
+from fencepost_conformance.judge.client_cases.stage import ClientUnderTest, Stage, served, settings_for
 from fencepost_conformance.show.report.cases import table
+from fencepost_server.faults import Fault
 from fencepost_server.options import Address as Listen
 from fencepost_server.options import Options
 from fencepost_server.run import Setup
@@ -250,6 +251,20 @@ def test_the_same_cases_are_played_in_front_of_another_broker(fault: str, name: 
 
     found = asyncio.run(beside())
     assert found.ending is ending, found.why
+
+
+def test_a_member_of_the_suite_leaves_after_its_last_answer() -> None:
+    """It waits for the answer first, so that its connection is not broken."""
+
+    async def leaves() -> None:
+        async with Stage(client()) as stage:
+            await stage.broker(Fault(do="delay", api="consumer_group_heartbeat", ms=300))
+            member = await stage.companion()
+            await member.join()
+            await asyncio.sleep(0.35)  # its next heartbeat waits for the answer
+            await member.leave()
+
+    asyncio.run(leaves())
 
 
 def test_every_process_is_ended(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ class Companion:
     _member_id: str = field(default_factory=lambda: str(uuid4()))
     _epoch: int = _JOIN
     _task: asyncio.Task[None] | None = None
+    _ending: bool = False
 
     async def join(self) -> None:
         """Join, and send heartbeats from now on. Raises ``NotReached`` for an error."""
@@ -63,16 +64,19 @@ class Companion:
 
     async def stop(self) -> None:
         """Send nothing more, and close the connection."""
-        await self._end()
-        await self.connection.close()
-
-    async def _end(self) -> None:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        await self.connection.close()
+
+    async def _end(self) -> None:
+        """End the heartbeats behind an answer: a request that is cancelled would break the connection."""
+        self._ending = True
+        if self._task is not None:
+            await self._task
 
     async def _beats(self) -> None:
-        while True:
+        while not self._ending:
             await asyncio.sleep(_PAUSE_S)
             if self.owned != self.target and not (self.keeps and self.owned - self.target):
                 self.owned = self.target
