@@ -18,7 +18,7 @@ from fencepost.protocol.settings import Settings
 from fencepost_conformance.common.addresses import Address
 from fencepost_conformance.judge.cases.case import CASES, Case
 from fencepost_conformance.judge.cases.catalogue import chosen
-from fencepost_conformance.judge.cases.peer import BrokerUnderTest
+from fencepost_conformance.judge.cases.peer import BrokerUnderTest, reported
 from fencepost_conformance.judge.cases.play import Ending, Played, play, play_all
 from fencepost_conformance.run.commands.conform_cases import result_of
 from fencepost_conformance.show.report.cases import junit, not_supported
@@ -119,6 +119,7 @@ def _session(cases: Sequence[Case], falsified: Sequence[Case], settings: Setting
     async def session() -> None:
         async with running(settings=settings) as ready:
             broker = BrokerUnderTest(Address(ready.listen.host, ready.listen.port), INTENDED)
+            broker = replace(broker, settings=await reported(broker))
             done = await play_all(cases, broker, AT_ONCE)
             failed = [f"{each.case.name} {each.ending}: {each.why}" for each in done if each.ending != "passed"]
             assert not failed, "\n".join(failed)

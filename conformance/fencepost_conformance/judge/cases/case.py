@@ -34,7 +34,8 @@ _NAME: Final = re.compile(r"[a-z]+\.[a-z_]+\.\d+")
 @dataclass(frozen=True, slots=True)
 class Case:
     """A case. ``needs``: by kio's name of an API, the lowest version that the case needs; a broker that does not
-    announce it does not support the case. ``waits_s``: about how long the case waits for timers of the broker, so that
+    announce it does not support the case. ``settings``: by the name of a broker's setting, the values with which the
+    case can succeed. ``waits_s``: about how long the case waits for timers of the broker, so that
     long cases start first. ``fault``: what Apache Kafka itself does wrong here."""
 
     name: str
@@ -44,6 +45,7 @@ class Case:
     needs: Mapping[str, int] = field(default_factory=dict, compare=False)
     waits_s: float = 0.0
     fault: KnownFault | None = None
+    settings: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
 
     @property
     def family(self) -> str:
@@ -68,6 +70,7 @@ def case(
     needs: Mapping[str, int] = MappingProxyType({}),
     waits_s: float = 0.0,
     fault: KnownFault | None = None,
+    settings: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
     text: str = "",
 ) -> Callable[[Play], Play]:
     """Register a case; its docstring is its text, unless ``text`` is given. Raises ``ValueError`` for a name that is
@@ -76,7 +79,8 @@ def case(
     def register(play: Play) -> Play:
         if not _NAME.fullmatch(name):
             raise ValueError(f"{name}: a case is named FAMILY.TOPIC.NUMBER")
-        CASES[name] = Case(name, rules, described(name, rules, text, play, CASES), play, needs, waits_s, fault)
+        said = described(name, rules, text, play, CASES)
+        CASES[name] = Case(name, rules, said, play, needs, waits_s, fault, settings)
         return play
 
     return register

@@ -11,6 +11,7 @@ from fencepost.protocol.embedded import Assignment, Subscription, encode_assignm
 from fencepost.protocol.partitions import TopicPartition
 
 from .answers import Answer
+from .broker_settings import allowed_session_ms
 from .peer import Client, NotReached, Peer
 
 #: the topic that members subscribe to where it need not exist: a classic coordinator does not read subscriptions
@@ -97,6 +98,11 @@ class ClassicMember:
             "generation_id_or_member_epoch": self.generation_id if epoch is None else epoch,
         }
 
+    @property
+    def session_s(self) -> float:
+        """Its session timeout in seconds."""
+        return self.session_timeout_ms / 1000
+
     def _identity(self) -> dict[str, Any]:
         return {
             "group_id": self.group,
@@ -107,8 +113,11 @@ class ClassicMember:
 
 
 async def classic_member(peer: Peer, **attributes: Any) -> ClassicMember:
-    """Return a member of the case's group that has sent nothing yet."""
-    return ClassicMember(await peer.client(), peer.group, **attributes)
+    """Return a member of the case's group that has sent nothing yet. Its session timeout is one that the broker
+    allows."""
+    member = ClassicMember(await peer.client(), peer.group, **attributes)
+    member.session_timeout_ms = allowed_session_ms(peer.settings, member.session_timeout_ms)
+    return member
 
 
 async def stable_group(peer: Peer, count: int, **attributes: Any) -> list[ClassicMember]:

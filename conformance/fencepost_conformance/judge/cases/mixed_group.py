@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Final
 
 from fencepost.protocol.embedded import decode_assignment
 from fencepost.protocol.partitions import TopicPartition
 
 from .answers import Answer, NotSupported
+from .broker_settings import POLICY, UPGRADES
 from .classic_member import ClassicMember, reached
 from .consumer_member import ConsumerMember
 from .peer import NotReached, Peer, Topic
 
-#: the setting for conversions, and its values that allow to upgrade a classic group
-_POLICY: Final = "group.consumer.migration.policy"
-_UPGRADES: Final = ("bidirectional", "upgrade", "BIDIRECTIONAL", "UPGRADE")
 #: how many rounds two members need at most, and the seconds between them
 _ROUNDS, _BETWEEN_S = 200, 0.05
 
@@ -30,8 +27,8 @@ async def joins(peer: Peer, consumer: ConsumerMember) -> Answer:
     """Send the first heartbeat of a member that joins a classic group. Raises ``NotSupported`` if the broker refuses it
     as one without upgrades does, and does not report a policy with upgrades (X-UP-02)."""
     answer = await consumer.beat()
-    if answer["error_code"] == "GROUP_ID_NOT_FOUND" and await peer.setting(_POLICY) not in _UPGRADES:
-        raise NotSupported(f"the broker does not upgrade classic groups, and reports no {_POLICY} that has upgrades")
+    if answer["error_code"] == "GROUP_ID_NOT_FOUND" and peer.settings.get(POLICY, "").lower() not in UPGRADES:
+        raise NotSupported(f"the broker does not upgrade classic groups, and reports no {POLICY} that has upgrades")
     return answer
 
 

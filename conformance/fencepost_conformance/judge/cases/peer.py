@@ -19,6 +19,7 @@ from fencepost.work.link import Unsupported
 from ...common.addresses import Address
 from ...traces.wire.access import OPEN, Access
 from .answers import Answer, Exchange, Mismatch, NotSupported, Plain, plain
+from .broker_settings import CONSUMER_SESSION, NAMES
 
 #: how long a case waits for an answer that the broker may hold back
 ANSWER_S: Final = 60.0
@@ -38,9 +39,9 @@ _GROUPS, _TRANSACTIONS = 0, 1
 _KEYS: Final = 4
 #: DeleteTopics from this version on has rows instead of names
 _NAMED_ROWS: Final = 6
-#: DescribeConfigs: the type of a broker, the session timeout of consumer groups, and Kafka's default
+#: DescribeConfigs: the type of a broker
 _BROKER: Final = 4
-_SESSION: Final = "group.consumer.session.timeout.ms"
+#: Kafka's default of the session timeout of consumer groups
 _USUAL_SESSION_MS: Final = 45_000
 #: no API has as many versions
 _VERSIONS: Final = 30
@@ -71,12 +72,14 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class BrokerUnderTest:
-    """``profile``: what releases of Kafka do differently, for the cases that depend on it. ``broken``: APIs and
-    versions that the broker announces, and whose answers cannot be read. ``play`` adds to it; cases use others."""
+    """``profile``: what releases of Kafka do differently, for the cases that depend on it. ``settings``: those that are
+    known, by Kafka's names; ``reported`` asks the broker. ``broken``: APIs and versions that the broker announces, and
+    whose answers cannot be read. ``play`` adds to it; cases use others."""
 
     address: Address
     profile: Profile
     access: Access = OPEN
+    settings: Mapping[str, str] = field(default_factory=dict)
     broken: set[tuple[str, int]] = field(default_factory=set)
 
 
@@ -85,7 +88,7 @@ class Peer:
     and answered, in the order of sending."""
 
     def __init__(self, broker: BrokerUnderTest, falsify: Falsify | None = None) -> None:
-        self.profile = broker.profile
+        self.profile, self.settings = broker.profile, broker.settings
         #: versions that this case avoids: those that were known when it began
         self.avoided = frozenset(broker.broken)
         self.exchanges: list[Exchange] = []
@@ -167,21 +170,14 @@ class Peer:
         if (error := answer.at("responses.0")["error_code"]) != "NONE":
             raise NotReached(f"the broker did not delete a topic: {error}")
 
-    async def consumer_session_s(self) -> float:
-        """Return the session timeout of consumer groups in seconds, from the broker's configuration; Kafka's default if
-        it does not tell."""
-        return int(await self.setting(_SESSION) or _USUAL_SESSION_MS) / 1000
+    @property
+    def clients(self) -> int:
+        """How many connections the case has opened."""
+        return self._clients
 
-    async def setting(self, name: str) -> str | None:
-        """Return a setting of the broker, by Kafka's name; None if the broker does not tell."""
-        client = await self.client()
-        try:
-            node = (await client.ask("metadata", topics=[])).at("brokers.0")["node_id"]
-            row = {"resource_type": _BROKER, "resource_name": str(node), "configuration_keys": [name]}
-            rows = (await client.ask("describe_configs", resources=[row])).at("results.0")["configs"] or ()
-        except NotSupported:
-            return None
-        return next((each["value"] for each in rows if each["name"] == name), None)
+    def consumer_session_s(self) -> float:
+        """Return the session timeout of consumer groups in seconds; Kafka's default if it is not known."""
+        return int(self.settings.get(CONSUMER_SESSION, _USUAL_SESSION_MS)) / 1000
 
     async def ready(self) -> None:
         """Find the coordinator of the group, and wait until it serves it: connections go there from now on. Raises
@@ -267,6 +263,18 @@ class Peer:
     def _nth(self, exchange: Exchange) -> int:
         """Return how many exchanges its connection had before."""
         return sum(each.client == exchange.client for each in self.exchanges[: exchange.number])
+
+
+async def reported(broker: BrokerUnderTest) -> dict[str, str]:
+    """Return the settings that cases depend on, as the broker reports them; nothing if it does not."""
+    async with Peer(broker) as peer:
+        with suppress(NotSupported, NotReached, Mismatch, OSError, LookupError, TypeError):
+            client = await peer.client()
+            node = (await client.ask("metadata", topics=[])).at("brokers.0")["node_id"]
+            row = {"resource_type": _BROKER, "resource_name": str(node), "configuration_keys": list(NAMES)}
+            rows = (await client.ask("describe_configs", resources=[row])).at("results.0")["configs"] or ()
+            return {each["name"]: each["value"] for each in rows if each["name"] in NAMES and each["value"] is not None}
+    return {}
 
 
 class Client:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final, TypeAlias
 
 from fencepost.protocol.profile import Profile
 
 from .answers import Exchange, Mismatch, NotSupported
+from .broker_settings import not_allowed
 from .case import CASES, Case
-from .peer import NO_ANSWER, BrokerUnderTest, Falsify, NotReached, Peer
+from .peer import NO_ANSWER, BrokerUnderTest, Falsify, NotReached, Peer, reported
 
 #: how many cases run at the same time; most of their time they wait
 AT_ONCE: Final = 40
@@ -31,7 +32,7 @@ class Ending(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     KNOWN_FAULT = "known fault"  #: it failed as Apache Kafka of this profile does, which ``docs/findings.md`` lists
-    NOT_SUPPORTED = "not supported"  #: the broker does not announce what the case needs
+    NOT_SUPPORTED = "not supported"  #: the broker does not announce what the case needs, or is configured without it
     NOT_REACHED = "not reached"  #: the case did not come to the point that it tests
 
 
@@ -120,14 +121,18 @@ async def _play_once(case: Case, broker: BrokerUnderTest, falsify: Falsify | Non
         except (LookupError, TypeError, ValueError) as odd:
             # a null where the case reads a row: the answer has the right form, and not the content
             ending, why = Ending.FAILED, f"an answer lacks what the case reads ({type(odd).__name__}: {odd})"
-        except NotSupported as lacks:
-            ending, why = Ending.NOT_SUPPORTED, str(lacks)
+        except NotSupported as reason:
+            ending, why = Ending.NOT_SUPPORTED, str(reason)
         except NotReached as reason:
             ending, why, unread = Ending.NOT_REACHED, str(reason), _unread(reason.__cause__)
         except TimeoutError:
             ending, why = Ending.NOT_REACHED, f"the case did not end within {_LONGEST_S:g} s"
         except OSError as broken:  # of a new connection: ``Client.ask`` judges those that are open
             ending, why = Ending.NOT_REACHED, f"no connection: {broken}"
+    if ending in (Ending.FAILED, Ending.NOT_REACHED):
+        lacks = not_allowed(broker.settings, case.settings, peer.exchanges, peer.clients)
+        if lacks is not None:
+            ending, why, mismatch, unread = Ending.NOT_SUPPORTED, lacks, None, None
     compared = frozenset(peer.compared)
     seconds = time.monotonic() - began
     return Played(case, ending, why, mismatch, tuple(peer.exchanges), compared, seconds, avoided=peer.avoided), unread
@@ -159,7 +164,9 @@ async def play_all(
     at_once: int = AT_ONCE,
     done: Callable[[Played], None] = lambda _: None,
 ) -> list[Played]:
-    """Play cases beside each other, those that wait longest first; return them in the given order."""
+    """Play cases beside each other, those that wait longest first; return them in the given order. Settings that the
+    broker reports count, unless ``broker`` has others."""
+    broker = replace(broker, settings=await reported(broker) | dict(broker.settings))
     room = asyncio.Semaphore(at_once)
     wanted = list(cases)
 

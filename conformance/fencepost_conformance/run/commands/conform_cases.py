@@ -92,7 +92,8 @@ def conform_cases(
         raise CannotRun("--client-config is for a broker at HOST:PORT only")
     access = read_access(client_config)
     # a broker that is started takes the settings; of one at an address they say what it has
-    settings = _SETTINGS | dict(spelled(field, value).split("=", 1) for field, value in traces.settings.items())
+    given = dict(spelled(field, value).split("=", 1) for field, value in traces.settings.items())
+    settings = _SETTINGS | given
     for file in (output.junit, output.html):
         if file is not None:
             file.touch()  # a path that cannot be written is reported before the work
@@ -108,7 +109,8 @@ def conform_cases(
                 done.append(played)
                 meter.advance()
 
-            asyncio.run(play_all(cases, BrokerUnderTest(address, kafka, access), done=note))
+            broker = BrokerUnderTest(address, kafka, access, given)
+            asyncio.run(play_all(cases, broker, done=note))
         seconds = time.monotonic() - began
         if traces.number:
             after = run_traces(

@@ -124,7 +124,7 @@ async def an_absent_static_member_expires(peer: Peer) -> None:
     """A static member sends nothing for longer than its session timeout. It is removed, and its instance id joins anew
     in the next generation."""
     (old,) = await stable_group(peer, 1, instance_id="one", session_timeout_ms=6_000)
-    await asyncio.sleep(7.5)
+    await asyncio.sleep(1.25 * old.session_s)
     (await old.heartbeat()).expect(error_code="UNKNOWN_MEMBER_ID")
     new = await _restarted(peer, old)
     (await new.join()).expect(error_code="NONE", generation_id=old.generation_id + 2, leader=new.member_id)

@@ -93,7 +93,7 @@ async def a_silent_member_is_removed(peer: Peer) -> None:
     """A member sends nothing for longer than the group's session timeout, which the broker's configuration says. Its
     next heartbeat is answered UNKNOWN_MEMBER_ID."""
     member = await joined(peer, await peer.topic(partitions=1))
-    await asyncio.sleep(await peer.consumer_session_s() + 1.5)
+    await asyncio.sleep(peer.consumer_session_s() + 1.5)
     (await member.beat()).expect(error_code="UNKNOWN_MEMBER_ID")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ..answers import Matches
+from ..broker_settings import DOWNGRADES, MIXES, POLICY
 from ..case import KnownFault, case
 from ..classic_member import ClassicMember, classic_member, until_rebalance
 from ..consumer_member import LEAVE_FOR_A_WHILE, ConsumerMember, consumer_member, joined
@@ -16,6 +17,8 @@ from ..peer import Peer, Topic
 #: Kafka counts generations anew
 _COUNTS_ANEW = KnownFault("fault_empty_group_counts_anew", "generation_id", 1)
 _API = {"consumer_group_heartbeat": 1, "consumer_group_describe": 0}
+_DOWNGRADES = {POLICY: DOWNGRADES}
+_MIXES = {POLICY: MIXES}
 
 
 async def _mixed(peer: Peer, topic: Topic, instance_id: str | None = None) -> tuple[ConsumerMember, ClassicMember]:
@@ -29,7 +32,7 @@ async def _mixed(peer: Peer, topic: Topic, instance_id: str | None = None) -> tu
     return consumer, classic
 
 
-@case("mixed.downgrade.1", "X-DOWN-01", "X-DOWN-03", needs=_API)
+@case("mixed.downgrade.1", "X-DOWN-01", "X-DOWN-03", needs=_API, settings=_DOWNGRADES)
 async def the_group_is_converted_back(peer: Peer) -> None:
     """A group has one member of each protocol, and the one with the consumer protocol leaves. The group is classic
     again, with the other member."""
@@ -42,7 +45,7 @@ async def the_group_is_converted_back(peer: Peer) -> None:
     member.expect(member_id=classic.member_id)
 
 
-@case("mixed.downgrade.2", "X-DOWN-06", "X-DOWN-07", needs=_API)
+@case("mixed.downgrade.2", "X-DOWN-06", "X-DOWN-07", needs=_API, settings=_DOWNGRADES)
 async def the_classic_member_rejoins_and_leads(peer: Peer) -> None:
     """A group was converted back. The classic member's heartbeat is answered REBALANCE_IN_PROGRESS; it joins again and
     is the leader of the next generation."""
@@ -56,7 +59,7 @@ async def the_classic_member_rejoins_and_leads(peer: Peer) -> None:
     peer.require(holds=received > generation, expected=f"a generation above {generation}", received=str(received))
 
 
-@case("mixed.downgrade.3", "X-DOWN-02", "O-COMMIT-33", needs=_API | {"offset_commit": 9})
+@case("mixed.downgrade.3", "X-DOWN-02", "O-COMMIT-33", needs=_API | {"offset_commit": 9}, settings=_DOWNGRADES)
 async def committed_offsets_stay(peer: Peer) -> None:
     """A member with the consumer protocol commits, and the group is converted back. Fetching returns the offset."""
     topic = await peer.topic(partitions=2)
@@ -90,7 +93,7 @@ async def an_empty_consumer_group_knows_no_member(peer: Peer) -> None:
     (await classic.join()).expect(error_code="UNKNOWN_MEMBER_ID")
 
 
-@case("mixed.downgrade.6", "X-DOWN-20", "X-JOIN-07", needs=_API)
+@case("mixed.downgrade.6", "X-DOWN-20", "X-JOIN-07", needs=_API, settings=_DOWNGRADES)
 async def a_static_member_returns_with_the_classic_protocol(peer: Peer) -> None:
     """A static member with the consumer protocol leaves with epoch -2, and its new process joins with the classic
     protocol. It is admitted, and the group, which has classic members only, is classic."""
@@ -104,7 +107,7 @@ async def a_static_member_returns_with_the_classic_protocol(peer: Peer) -> None:
     row.expect(error_code="NONE").rows("members", number=2)
 
 
-@case("mixed.downgrade.7", "X-TMR-01", "X-DOWN-01", waits_s=10, needs=_API)
+@case("mixed.downgrade.7", "X-TMR-01", "X-DOWN-01", waits_s=10, needs=_API, settings=_MIXES)
 async def a_silent_classic_member_is_removed(peer: Peer) -> None:
     """The classic member of a mixed group sends nothing for longer than its session timeout. The other receives all
     partitions."""
@@ -115,14 +118,14 @@ async def a_silent_classic_member_is_removed(peer: Peer) -> None:
     classic = await classic_member(peer, topics=(topic.name,), session_timeout_ms=6_000)
     await classic.enter()
     await rolled(topic, classic, consumer)
-    for _ in range(15):
+    for _ in range(round(2.5 * classic.session_s)):
         await consumer.beat()
         await asyncio.sleep(0.5)
     await consumer.until({topic.topic_id: [0, 1]})
     (await classic.heartbeat()).expect(error_code="UNKNOWN_MEMBER_ID")
 
 
-@case("mixed.downgrade.8", "X-DOWN-03", "C-SYNC-17", needs=_API)
+@case("mixed.downgrade.8", "X-DOWN-03", "C-SYNC-17", needs=_API, settings=_DOWNGRADES)
 async def the_classic_group_works_again(peer: Peer) -> None:
     """A group was converted back. Its member joins, assigns all partitions to itself and sends a heartbeat: the group
     is stable."""

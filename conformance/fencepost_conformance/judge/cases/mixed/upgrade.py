@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from ..broker_settings import MIXES, POLICY
 from ..case import case
 from ..classic_member import ClassicMember, classic_member, stable_group, until_rebalance
 from ..consumer_member import ConsumerMember, consumer_member
@@ -193,7 +194,7 @@ async def a_classic_member_may_join_the_converted_group(peer: Peer) -> None:
     await expect_members(peer, number=3)
 
 
-@case("mixed.upgrade.15", "X-SYNC-06", waits_s=3, needs=_API)
+@case("mixed.upgrade.15", "X-SYNC-06", waits_s=3, needs=_API, settings={POLICY: MIXES})
 async def sync_returns_what_the_broker_assigned(peer: Peer) -> None:
     """A classic member joins a consumer group and sends SyncGroup. It receives the partitions that the broker assigned
     to it, in the form of a leader's assignment."""
