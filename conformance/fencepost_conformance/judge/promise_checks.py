@@ -22,6 +22,7 @@ from fencepost_model.promises import (
 from fencepost_model.system.manifest import Entry, read_problem
 
 from .cases.catalogue import chosen
+from .client_cases.catalogue import chosen as chosen_of_clients
 
 _SUITE: Final = Path(__file__).parents[1]
 
@@ -44,10 +45,13 @@ ASKED: Final = (
         "Hypothesis machines of the core (tests/quality)",
     ),
 )
-#: The packages whose checks see only a part of the state; they keep their own form and cite the id.
-_PARTIAL: Final = {
+#: The packages and modules whose checks see only a part of the state; they keep their own form and cite the id.
+PARTIAL: Final = {
+    "generate/simulate": "simulated members and answers",
     "judge/checker": "recorded traces, over the wire",
     "judge/findings": "findings",
+    "judge/history": "the log of a group",
+    "judge/promises.py": "requests of a client",
     "run/falsify": "falsified traces",
 }
 
@@ -57,7 +61,7 @@ class Standing:
     """A promise and its checks.
 
     ``asked``: what asks the predicate. ``partial``: for each kind of check that cites the promise, its files.
-    ``cases``: named cases over the wire. ``holds`` and ``siblings``: the configurations that check its property, and
+    ``cases``: named cases over the wire, of brokers and of clients. ``holds`` and ``siblings``: the configurations that check its property, and
     those that must break it. ``mutants``: those that a check finds by this promise. ``meant``: those that are made to
     break it, whichever check finds them.
     """
@@ -97,7 +101,7 @@ def standing_of(
         promise,
         tuple(runs for _, views, runs in ASKED if promise.about in views),
         {what: files for what, files in _citing(promise.id).items() if files},
-        tuple(sorted(case.name for case in chosen(()) if promise.id in case.rules)),
+        tuple(sorted(case.name for case in (*chosen(()), *chosen_of_clients(())) if promise.id in case.rules)),
         holds,
         siblings,
         tuple(sorted(name for name, found in killers.items() if any(map(cited.search, found)))),
@@ -118,8 +122,8 @@ def _citing(promise_id: str) -> dict[str, tuple[str, ...]]:
     return {
         what: tuple(
             str(path.relative_to(_SUITE))
-            for path in sorted((_SUITE / folder).rglob("*.py"))
+            for path in sorted([_SUITE / place] if place.endswith(".py") else (_SUITE / place).rglob("*.py"))
             if cited.search(path.read_text(encoding="utf-8"))
         )
-        for folder, what in _PARTIAL.items()
+        for place, what in PARTIAL.items()
     }

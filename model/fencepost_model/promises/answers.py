@@ -87,6 +87,6 @@ ANSWERS: Final[tuple[Promise[Any], ...]] = (
         "A heartbeat that is answered with an error changes nothing in the log.",
         HeartbeatView,
         _error_changes_nothing,
-        restated={"consumer": ("AStaleHeartbeatChangesNothing",)},
+        restated={"consumer": ("AStaleHeartbeatChangesNothing",), "mixed": ("AStaleSyncChangesNothing",)},
     ),
 )

@@ -185,6 +185,7 @@ CONSUMER_GROUPS: Final[tuple[Promise[Any], ...]] = (
         GroupStep,
         _given_only_if_free,
         restated={
+            "classic": ("NoPartitionIsReassignedBeforeItIsReleased",),
             "consumer": ("NoPartitionIsReassignedBeforeItIsReleased",),
             "mixed": ("NoPartitionIsReassignedBeforeItIsReleased", "NoPartitionIsTakenFromAPresentMember"),
         },

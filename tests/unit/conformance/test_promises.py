@@ -31,7 +31,7 @@ from fencepost_conformance.generate.simulate.plan import draw_plan
 from fencepost_conformance.generate.simulate.product import Bounds, Client, explore
 from fencepost_conformance.generate.simulate.product.classic_moves import classic_moves
 from fencepost_conformance.generate.simulate.product.consumer_moves import consumer_moves
-from fencepost_conformance.judge.promise_checks import ASKED
+from fencepost_conformance.judge.promise_checks import ASKED, PARTIAL
 from fencepost_model.classic import invariants as classic_invariants
 from fencepost_model.classic.state import Group as ClassicGroup
 from fencepost_model.classic.state import Member as ClassicMember
@@ -379,6 +379,43 @@ def test_the_command_lists_what_the_manifest_says(capsys: pytest.CaptureFixture[
         for files in checked["partial"].values():
             assert all(each["id"] in (ROOTS[1] / file).read_text(encoding="utf-8") for file in files)
     assert not set(listing["not_in_the_catalogue"]) & PROMISES.keys()
+
+
+#: Modules that cite promises without a check of their own: planted faults, an example for help, and named cases, which
+#: are listed by their rules.
+NO_CHECKS: Final = ("run/mutants/", "run/commands/promises.py", "judge/cases/", "judge/client_cases/")
+CITED: Final = re.compile(rf"\b({'|'.join(PROMISES)})\b")
+
+
+def test_each_own_form_of_the_suite_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["promises", "--json"])
+    promises = json.loads(capsys.readouterr().out)["promises"]
+    partial = [each["checked"]["partial"] for each in promises]
+    listed = {file for kinds in partial for files in kinds.values() for file in files}
+    citing = {
+        path.relative_to(ROOTS[1]).as_posix()
+        for path in ROOTS[1].rglob("*.py")
+        if CITED.search(path.read_text(encoding="utf-8"))
+    }
+    assert {file for file in citing if not file.startswith(NO_CHECKS)} == listed
+    assert {kind for kinds in partial for kind in kinds} == {*PARTIAL.values()}
+
+
+def test_each_own_form_of_a_closed_system_is_listed() -> None:
+    """A property that states a promise in its own form says so in its docstring."""
+    stated = {
+        (promise, family.name, name)
+        for family in FAMILIES
+        for name, made in family.catalogue.items()
+        for promise in CITED.findall(made.__doc__ or "")
+    }
+    assert stated == {
+        (promise.id, family, name)
+        for promise in PROMISES.values()
+        for family, names in promise.restated.items()
+        for name in names
+    }
 
 
 def test_the_command_says_what_nothing_breaks(capsys: pytest.CaptureFixture[str]) -> None:
