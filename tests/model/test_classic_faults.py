@@ -27,7 +27,9 @@ from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.events import TimerKind
 from fencepost.protocol.messages import DeleteGroupsRequest, DeleteGroupsResponse, JoinGroupRequest, ListGroupsResponse
 from fencepost.protocol.settings import Settings
+from fencepost_model.classic.invariants import view_of
 from fencepost_model.machines import EMPTY, PREPARING
+from fencepost_model.promises import PROMISES
 
 
 def a_join_phase_is_timed(search: Search, play: Play) -> bool:
@@ -69,7 +71,7 @@ def static_member_is_not_rejected_for_capacity(search: Search, play: Play) -> bo
 def only_members_owe_a_sync(search: Search, play: Play) -> bool:
     """The sync timer waits only for members of the group (G-DATA-09, C-SYNC-20)."""
     group = play.state.group("g")
-    return group is None or group.pending_sync <= {member.member_id for member in group.members}
+    return group is None or PROMISES["INV-MEM-07"].holds(view_of(group))
 
 
 def join_with_a_common_protocol_is_accepted(search: Search, play: Play) -> bool:

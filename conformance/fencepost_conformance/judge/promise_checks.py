@@ -45,6 +45,15 @@ ASKED: Final = (
         "Hypothesis machines of the core (tests/quality)",
     ),
 )
+#: The modules that ask a few promises about the part of a group that they see, and what runs them.
+ASKED_ALONE: Final = (
+    ("fencepost_conformance.judge.findings.judge", ("INV-MEM-07",), "findings"),
+    (
+        "fencepost_conformance.judge.checker.consumer.others",
+        ("INV-KIP-01", "INV-KIP-03"),
+        "descriptions of groups in recorded traces",
+    ),
+)
 #: The packages and modules whose checks see only a part of the state; they keep their own form and cite the id.
 PARTIAL: Final = {
     "generate/simulate": "simulated members and answers",
@@ -61,9 +70,9 @@ class Standing:
     """A promise and its checks.
 
     ``asked``: what asks the predicate. ``partial``: for each kind of check that cites the promise, its files.
-    ``cases``: named cases over the wire, of brokers and of clients. ``holds`` and ``siblings``: the configurations that check its property, and
-    those that must break it. ``mutants``: those that a check finds by this promise. ``meant``: those that are made to
-    break it, whichever check finds them.
+    ``cases``: named cases over the wire, of brokers and of clients. ``holds`` and ``siblings``: the configurations that
+    check its property, and those that must break it. ``mutants``: those that a check finds by this promise. ``meant``:
+    those that are made to break it, whichever check finds them.
     """
 
     promise: Promise[Any]
@@ -99,7 +108,10 @@ def standing_of(
     cited = re.compile(rf"\b{re.escape(promise.id)}\b")
     return Standing(
         promise,
-        tuple(runs for _, views, runs in ASKED if promise.about in views),
+        (
+            *(runs for _, views, runs in ASKED if promise.about in views),
+            *(runs for _, ids, runs in ASKED_ALONE if promise.id in ids),
+        ),
         {what: files for what, files in _citing(promise.id).items() if files},
         tuple(sorted(case.name for case in (*chosen(()), *chosen_of_clients(())) if promise.id in case.rules)),
         holds,

@@ -29,6 +29,11 @@ class Promise(Generic[Seen]):
     fault: str = ""
     remains: Callable[[Seen], str] | None = None
 
+    @property
+    def clause(self) -> str:
+        """Its words as a clause."""
+        return (self.words[0].lower() + self.words[1:]).removesuffix(".")
+
     def holds(self, seen: Seen, *, with_fault: bool = False) -> bool:
         """Return whether the view keeps the promise. ``with_fault``: only what remains of it with Kafka's fault."""
         how = self.remains if with_fault else self.how

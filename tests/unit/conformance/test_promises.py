@@ -22,7 +22,7 @@ from fencepost.protocol.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from fencepost.protocol.profiles import INTENDED
+from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.settings import Settings
 from fencepost_conformance.cli import main
 from fencepost_conformance.generate.simulate import simulate
@@ -31,7 +31,10 @@ from fencepost_conformance.generate.simulate.plan import draw_plan
 from fencepost_conformance.generate.simulate.product import Bounds, Client, explore
 from fencepost_conformance.generate.simulate.product.classic_moves import classic_moves
 from fencepost_conformance.generate.simulate.product.consumer_moves import consumer_moves
-from fencepost_conformance.judge.promise_checks import ASKED, PARTIAL
+from fencepost_conformance.judge.findings.catalogue import FINDINGS
+from fencepost_conformance.judge.findings.judge import Verdict
+from fencepost_conformance.judge.findings.run import core, judge_all
+from fencepost_conformance.judge.promise_checks import ASKED, ASKED_ALONE, PARTIAL
 from fencepost_model.classic import invariants as classic_invariants
 from fencepost_model.classic.state import Group as ClassicGroup
 from fencepost_model.classic.state import Member as ClassicMember
@@ -100,7 +103,8 @@ def importing() -> set[str]:
 def test_each_module_that_asks_the_catalogue_is_listed() -> None:
     listing = {f"fencepost_conformance.{name}" for name in ("judge.promise_checks", "run.commands.promises")}
     stating = {f"fencepost_model.system.{name}" for names in STATING.values() for name in names}
-    assert importing() - listing == {*(module for module, _, _ in ASKED), *stating}
+    asking = {module for module, *_ in (*ASKED, *ASKED_ALONE)}
+    assert importing() - listing == asking | stating
     assert {family for promise in PROMISES.values() for family in promise.properties} == STATING.keys()
 
 
@@ -156,6 +160,18 @@ def test_simulation_asks_it(spoilt: str) -> None:
     report = simulate(draw_plan(1) if is_about_classic_groups(spoilt) else draw_consumer_plan(7))
     assert report.broken is not None
     assert spoilt in str(report.broken)
+
+
+def test_findings_ask_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    (finding,) = [each for each in FINDINGS if each.name == "sync-waits-for-removed-member"]
+
+    def verdict() -> Verdict:
+        found = judge_all([finding], SPEC.parent / "docs" / "findings", core(KAFKA_4_3), advance=lambda: None)
+        return found[finding.name].verdict
+
+    assert verdict() is Verdict.PRESENT
+    monkeypatch.setitem(PROMISES, "INV-MEM-07", replace(PROMISES["INV-MEM-07"], how=lambda _: ""))
+    assert verdict() is not Verdict.PRESENT
 
 
 # ---- the predicates --------------------------------------------------------------------------------------------------
@@ -381,9 +397,11 @@ def test_the_command_lists_what_the_manifest_says(capsys: pytest.CaptureFixture[
     assert not set(listing["not_in_the_catalogue"]) & PROMISES.keys()
 
 
-#: Modules that cite promises without a check of their own: planted faults, an example for help, and named cases, which
-#: are listed by their rules.
-NO_CHECKS: Final = ("run/mutants/", "run/commands/promises.py", "judge/cases/", "judge/client_cases/")
+#: Modules that cite promises without a check of their own: the listing, an example for help, planted faults, and named
+#: cases, which are listed by their rules.
+NO_CHECKS: Final = (
+    "judge/promise_checks.py", "run/commands/promises.py", "run/mutants/", "judge/cases/", "judge/client_cases/"
+)  # fmt: skip
 CITED: Final = re.compile(rf"\b({'|'.join(PROMISES)})\b")
 
 

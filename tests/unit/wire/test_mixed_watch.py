@@ -224,6 +224,29 @@ def test_the_partitions_of_a_member_that_changes_its_protocol_are_unknown() -> N
     assert wire.accepted()
 
 
+@pytest.mark.parametrize(
+    ("epochs", "members", "rule", "shown"),
+    [
+        ((2, 3), (described("a", 2, 0, 1, 2, 3),), "INV-KIP-03", "assignment epoch 3 of group epoch 2"),
+        ((3, 2), (described("a", 3, 0, 1, 2, 3),), "INV-KIP-03", "a at 3, the assignment at 2"),
+        ((2, 2), (described("a", 2, 0, 1), described("b", 2, 1, 2)), "INV-KIP-01", "a and b both hold partition t-1"),
+    ],
+)
+def test_a_description_keeps_promises(
+    epochs: tuple[int, int], members: tuple[DescribedConsumerMember, ...], rule: str, shown: str
+) -> None:
+    wire = Wire(profile=KAFKA_4_4)
+    wire.beat(1_000, "a", 0, 2, parts(0, 1, 2, 3))
+    group = DescribedConsumerGroup(
+        E.NONE, group_id="g", group_state="Stable", group_epoch=epochs[0], assignment_epoch=epochs[1], members=members
+    )
+    asked = ConsumerGroupDescribeRequest(("g",))
+    wire.exchange(2_000, 9, 69, 1, asked, ConsumerGroupDescribeResponse((group,)))
+    refusal = wire.refusal()
+    assert refusal.rules == (rule,)
+    assert shown in refusal.sentence, refusal.sentence
+
+
 def test_a_timer_of_the_other_protocol_may_still_end_a_member() -> None:
     """It has not synced in time, and uses KIP-848 meanwhile (X-TMR-03)."""
     for gone_at, accepted in ((5_000, False), (8_000, True)):

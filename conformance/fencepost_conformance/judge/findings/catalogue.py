@@ -11,7 +11,7 @@ from fencepost.protocol.errors import ErrorCode
 from ...common.errors import CannotRun
 from ...traces.files import EventTrace, read_traces
 from . import classic, consumer, offsets, owners, probes, runtime
-from .judge import Judge, at_any_step, at_the_end
+from .judge import Judge, at_any_step, at_the_end, classic_groups_keep
 from .play import Probe
 
 
@@ -69,7 +69,7 @@ _LOAD = runtime.written_log_can_be_loaded
 _LOG = runtime.memory_matches_the_log
 _TIMED = at_the_end(classic.join_phase_has_a_timer)
 _WAITS = at_any_step(classic.awaiting_member_has_an_open_request, classic.no_member_awaits_a_join)
-_OWES = at_any_step(classic.only_members_owe_a_sync, classic.no_member_owes_a_sync)
+_OWES = at_any_step(classic_groups_keep("INV-MEM-07"), classic.no_member_owes_a_sync)
 _EMPTY = at_any_step(runtime.empty_group_matches_the_log, runtime.no_empty_group_after_a_failure)
 _WATCHED = at_the_end(consumer.every_member_has_a_session_timer)
 _OWNED = at_the_end(consumer.reconciled_group_owns_all_partitions)

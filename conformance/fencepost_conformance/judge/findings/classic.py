@@ -104,15 +104,6 @@ def every_sync_is_answered(played: PlayedTrace) -> str | None:
     return f"the SyncGroup of {', '.join(open_ones)} is never answered" if open_ones else None
 
 
-def only_members_owe_a_sync(played: PlayedTrace, place: int, step: Step) -> str | None:
-    """G-DATA-09, C-SYNC-20: the sync timer waits for members of the group only."""
-    for name, view in step.classic.items():
-        strangers = view.pending_sync - {row.member_id for row in view.members}
-        if strangers:
-            return f"{name} waits for the SyncGroup of {', '.join(sorted(strangers))}, which is not a member"
-    return None
-
-
 def static_member_is_not_rejected_for_capacity(played: PlayedTrace) -> str | None:
     """C-JOIN-20…22: a static member of the group is not rejected for capacity."""
     returns = 0

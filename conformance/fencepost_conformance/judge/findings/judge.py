@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from fencepost_model.promises import PROMISES
+
+from ...generate.simulate.group_rules import view_of
 from .played_trace import PlayedTrace, Step
 
 #: returns a played trace's first violation in words, or None; raises ``NotReached``
@@ -46,6 +49,18 @@ def at_any_step(look: Look, missing: Callable[[PlayedTrace], str | None]) -> Jud
         return found
 
     return judge
+
+
+def classic_groups_keep(promise_id: str) -> Look:
+    """Return a look at the classic groups after a step: how one of them breaks a promise of the catalogue."""
+
+    def look(played: PlayedTrace, place: int, step: Step) -> str | None:
+        for name, group in step.classic.items():
+            if how := PROMISES[promise_id].how(view_of(group)):
+                return f"{name}: {how}"
+        return None
+
+    return look
 
 
 def at_the_end(look: Look) -> Judge:

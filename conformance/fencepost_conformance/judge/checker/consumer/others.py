@@ -6,9 +6,14 @@ from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
-from fencepost.protocol.consumer_messages import ConsumerGroupDescribeResponse, DescribedConsumerMember
+from fencepost.protocol.consumer_messages import (
+    ConsumerGroupDescribeResponse,
+    DescribedConsumerGroup,
+    DescribedConsumerMember,
+)
 from fencepost.protocol.errors import ErrorCode as E
 from fencepost.protocol.messages import DescribeGroupsResponse, ListGroupsResponse
+from fencepost_model.promises import PROMISES, GroupView, MemberView
 
 from ..commits import Commit, CommitAnswer
 from ..described import described, expected, is_denied
@@ -28,6 +33,8 @@ _BY_ID_SINCE: Final = 10
 #: The type of these groups, and the states of one that has members (C-ADM-04).
 _CONSUMER: Final = "consumer"
 _LIVING: Final = ("Assigning", "Reconciling", "Stable")
+#: The promises about what a description shows.
+_OF_A_DESCRIPTION: Final = (PROMISES["INV-KIP-03"], PROMISES["INV-KIP-01"])
 
 
 def commit(known: Knowledge, op: Op, body: Commit, answer: CommitAnswer) -> None:
@@ -127,8 +134,8 @@ def listed(known: Knowledge, op: Op, body: Listing, answer: ListGroupsResponse) 
 
 
 def describe(known: Knowledge, op: Op, answer: ConsumerGroupDescribeResponse) -> None:
-    """Judge a description: it must agree with itself and with the answers to members (M-DESC-01, INV-KIP-01,
-    INV-KIP-03)."""
+    """Judge a description: it must keep promises, and agree with its state and with the answers to members
+    (M-DESC-01)."""
     for group in answer.groups:
         if group.error_code is not E.NONE:
             if group.error_code is E.GROUP_ID_NOT_FOUND:
@@ -136,37 +143,14 @@ def describe(known: Knowledge, op: Op, answer: ConsumerGroupDescribeResponse) ->
                     raise Wrong(op, "NONE", "M-DESC-01")
                 known.no_consumer_group(op)
             continue
-        if group.assignment_epoch > group.group_epoch:
-            raise Wrong(
-                op,
-                f"an assignment epoch up to {group.group_epoch}",
-                "INV-KIP-03",
-                field="assignment_epoch",
-                seen=group.assignment_epoch,
-            )
+        view = _view_of(group)
+        for promise in _OF_A_DESCRIPTION:
+            if how := promise.how(view):
+                raise Wrong(op, f"that {promise.clause}", promise.id, field="members", seen=how)
         if not group.members and group.group_state != "Empty":
             raise Wrong(op, "Empty", "M-ST-01", field="group_state", seen=group.group_state)
         if group.members and group.group_epoch > group.assignment_epoch and group.group_state != "Assigning":
             raise Wrong(op, "Assigning", "M-ST-02", field="group_state", seen=group.group_state)
-        taken: dict[Partition, str] = {}
-        for row in group.members:
-            if row.member_epoch > group.assignment_epoch:
-                raise Wrong(
-                    op,
-                    f"member epochs up to {group.assignment_epoch}",
-                    "INV-KIP-03",
-                    field="member_epoch",
-                    seen=row.member_epoch,
-                )
-            for partition in _partitions(row):
-                if taken.setdefault(partition, row.member_id) != row.member_id:
-                    raise Wrong(
-                        op,
-                        f"{taken[partition]!r} alone holds partition {partition[1]}",
-                        "INV-KIP-01",
-                        field="assignment",
-                        seen=row.assignment,
-                    )
         if known.surely_consumer(op):
             _agrees(known, op, {row.member_id: row for row in group.members})
             if group.assignment_epoch < known.before[op.id].seen:
@@ -177,6 +161,21 @@ def describe(known: Knowledge, op: Op, answer: ConsumerGroupDescribeResponse) ->
                     field="assignment_epoch",
                     seen=group.assignment_epoch,
                 )
+
+
+def _view_of(group: DescribedConsumerGroup) -> GroupView:
+    """Return what promises see of a description. It shows neither the states of members nor, apart from their
+    assignments, what they have to revoke (M-DESC-01)."""
+    members = [
+        MemberView(
+            row.member_id,
+            row.member_epoch,
+            {f"{topic.topic_name}-{number}" for topic in row.assignment for number in topic.partitions},
+            frozenset(),
+        )
+        for row in group.members
+    ]
+    return GroupView(group.group_epoch, group.assignment_epoch, members)
 
 
 def _partitions(row: DescribedConsumerMember) -> frozenset[Partition]:
