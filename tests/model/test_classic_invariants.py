@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -26,8 +27,8 @@ from fencepost.protocol.profiles import INTENDED, KAFKA_4_3
 from fencepost.protocol.settings import Settings
 from fencepost_model.classic import AppendError, Arrive, Durable, Fire, Group, GroupModel, GroupState, TimeOut
 from fencepost_model.classic.invariants import broken, broken_by_answer
-from fencepost_model.classic.state import ANSWERED, Input
-from fencepost_model.machines import COMPLETING, PREPARING, STABLE
+from fencepost_model.classic.state import ANSWERED, JOIN_TIMER, Input
+from fencepost_model.machines import COMPLETING, EMPTY, PREPARING, STABLE
 
 ERRORS = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.INVALID_REQUEST)
 LISTS = (("p",), ("p", "q"), ("q", "p"), ("q",))
@@ -232,3 +233,19 @@ TestKafka = Kafka.TestCase
 TestIntended.settings = TestKafka.settings = settings(
     max_examples=60, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
+
+
+@pytest.mark.parametrize("kind", [Intended, Kafka])
+def test_a_join_phase_that_throws_uses_up_its_generation(kind: type[Intended]) -> None:
+    """The delay of a group whose creation failed ends in the next group, which has only a pending member. No promise
+    that Kafka keeps is broken (INV-GEN-01, C-ST-27, C-TMR-12)."""
+    machine = kind()
+    machine.start(size=9, delay=3_000)
+    machine.join(member=None, instance="i", offer=(("p",), b""), version=9, choice=0)
+    machine.append_fails(ERRORS[0], 0)
+    machine.join(member=None, instance=None, offer=(("p",), b""), version=9, choice=0)
+    assert machine.group is not None
+    assert (machine.group.state, machine.group.members) == (EMPTY, ())
+    if JOIN_TIMER in machine.state.timers:
+        machine.do(Fire(JOIN_TIMER))
+    assert machine.group.generation == (kind is Kafka)

@@ -67,11 +67,18 @@ def _protocol_of_all(group: ClassicGroupView) -> str:
 def _new_generation_after_a_join_phase(step: ClassicGroupStep) -> str:
     before, after = step.before, step.after
     grown, ended = after.generation - before.generation, after.state in (COMPLETING, EMPTY)
-    if grown not in (0, 1):
-        return f"generation {before.generation} becomes {after.generation}"
-    if grown and not (ended and after.previous == PREPARING):
+    if grown == 1 and not (ended and after.previous == PREPARING):
         return f"a new generation, but {after.previous} becomes {after.state}"
-    if not grown and ended and before.state != after.state:
+    return _generation_is_used_once(step)
+
+
+def _generation_is_used_once(step: ClassicGroupStep) -> str:
+    """What remains if the end of a join phase may throw: its generation is used up without a transition (C-ST-27)."""
+    before, after = step.before, step.after
+    if after.generation - before.generation not in (0, 1):
+        return f"generation {before.generation} becomes {after.generation}"
+    ended = after.state in (COMPLETING, EMPTY) and before.state != after.state
+    if ended and after.generation == before.generation:
         return f"{before.state} becomes {after.state} within generation {after.generation}"
     return ""
 
@@ -83,6 +90,12 @@ CLASSIC_GROUPS: Final[tuple[Promise[Any], ...]] = (
         ClassicGroupStep,
         _new_generation_after_a_join_phase,
         restated={"classic": ("EveryJoinPhaseEndsInANewGeneration",)},
+        faults=(
+            "fault_duplicate_protocol_accepted",
+            "fault_timers_outlive_reverted_group",
+            "fault_bad_subscription_is_thrown",
+        ),
+        remains=_generation_is_used_once,
     ),
     Promise(
         "INV-MEM-01",
@@ -133,13 +146,13 @@ CLASSIC_GROUPS: Final[tuple[Promise[Any], ...]] = (
         ClassicGroupView,
         _pending_syncs_of_members,
         {"classic": ("EveryPendingSyncIsAMember",)},
-        fault="fault_replacement_keeps_pending_sync",
+        faults=("fault_replacement_keeps_pending_sync",),
     ),
     Promise(
         "INV-PROTO-01",
         "Once the join phase is over, every member supports the selected protocol.",
         ClassicGroupView,
         _protocol_of_all,
-        fault="fault_second_replacement_mixes_undo",
+        faults=("fault_second_replacement_mixes_undo",),
     ),
 )

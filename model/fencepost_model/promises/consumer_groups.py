@@ -199,7 +199,7 @@ CONSUMER_GROUPS: Final[tuple[Promise[Any], ...]] = (
             "consumer": ("EveryInstanceBelongsToOneMember", "EveryInstanceMapsToItsMember"),
             "mixed": ("EveryInstanceBelongsToOneMember", "EveryInstanceMapsToItsMember"),
         },
-        fault="fault_relabelled_instance_stays",
+        faults=("fault_relabelled_instance_stays",),
         remains=one_member_per_instance,
     ),
     Promise(
@@ -214,6 +214,6 @@ CONSUMER_GROUPS: Final[tuple[Promise[Any], ...]] = (
         "Every resolved regular expression is one that a member uses.",
         GroupView,
         _resolved_are_used,
-        fault="fault_replacement_merges_members",
+        faults=("fault_replacement_merges_members",),
     ),
 )

@@ -15,7 +15,7 @@ Seen = TypeVar("Seen")
 class Promise(Generic[Seen]):
     """A promise about whatever ``about`` views: a group, or a step of one.
 
-    ``how`` returns how a view breaks it, or an empty string. ``fault``: the switch of the profile under which Kafka
+    ``how`` returns how a view breaks it, or an empty string. ``faults``: the switches of the profile under which Kafka
     does not keep it; ``remains`` is what Kafka keeps then. ``properties``: for each family of closed systems, the
     properties of the specification that ask it. ``restated``: those that state it, or a part of it, in their own form.
     """
@@ -26,7 +26,7 @@ class Promise(Generic[Seen]):
     how: Callable[[Seen], str]
     properties: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     restated: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    fault: str = ""
+    faults: tuple[str, ...] = ()
     remains: Callable[[Seen], str] | None = None
 
     @property
@@ -45,4 +45,4 @@ class Promise(Generic[Seen]):
 
     def under(self, profile: Profile) -> Callable[[Seen], str] | None:
         """Return what a coordinator of the profile promises; None if that is nothing."""
-        return self.remains if self.fault and getattr(profile, self.fault) else self.how
+        return self.remains if any(getattr(profile, fault) for fault in self.faults) else self.how

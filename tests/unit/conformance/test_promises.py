@@ -367,12 +367,15 @@ def test_a_predicate_about_answers_refuses_exactly_what_breaks_it(seen: object, 
         ("INV-KIP-18", group(regexes={"t.*"}), []),
         ("INV-MEM-07", classic(one(), pending_sync={"m2"}), []),
         ("INV-PROTO-01", classic(one(protocols=["q"])), []),
+        ("INV-GEN-01", ClassicGroupStep(classic(one()), classic(one(), generation=2)), []),
+        ("INV-GEN-01", ClassicGroupStep(classic(one()), classic(one(), generation=3)), ["INV-GEN-01"]),
     ],
 )
 def test_a_fault_of_kafka_leaves_what_remains(promise: str, view: object, remaining: list[str]) -> None:
-    faulty = replace(INTENDED, name="faulty", **{PROMISES[promise].fault: True})
     assert [each for each, _ in broken_promises(view)] == [promise]
-    assert [each for each, _ in broken_promises(view, faulty)] == remaining
+    for fault in PROMISES[promise].faults:
+        faulty = replace(INTENDED, name="faulty", **{fault: True})
+        assert [each for each, _ in broken_promises(view, faulty)] == remaining
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------

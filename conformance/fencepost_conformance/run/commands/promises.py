@@ -61,7 +61,7 @@ def _as_json(standing: Standing) -> dict[str, Any]:
     return {
         "id": promise.id,
         "words": promise.words,
-        "fault_of_kafka": promise.fault or None,
+        "faults_of_kafka": list(promise.faults),
         "checked": {
             "closed_systems": {
                 "properties": {family: list(names) for family, names in promise.properties.items()},
@@ -93,8 +93,8 @@ def _shown(standing: Standing) -> RenderableType:
         rows.append(("named cases, over the wire", standing.cases))
     for number, (what, names) in enumerate(rows):
         listing.add("" if number else "checked", what, _some(names))
-    if promise.fault:
-        listing.add("not kept by Kafka", f"under {promise.fault}", "a part remains" if promise.remains else "")
+    if promise.faults:
+        listing.add("not kept by Kafka", f"under {', '.join(promise.faults)}", "a part remains" if promise.remains else "")
     if standing.is_broken:
         listing.add("broken by", "configurations", _some(standing.siblings))
         listing.add("", "mutants that it finds", _some(standing.mutants))
