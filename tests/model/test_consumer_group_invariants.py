@@ -228,6 +228,20 @@ def test_a_replacement_may_leave_a_resolved_regex_behind(kind: type[Intended]) -
     assert promise.holds(view_of(state.group)) is (promise.under(kind.profile) is promise.how)
 
 
+@pytest.mark.parametrize("kind", [Intended, Kafka, Newer])
+def test_a_member_may_be_replaced_through_its_former_instance_id(kind: type[Intended]) -> None:
+    """The new member gets the partitions of one that is another instance now (M-STATIC-13). No promise that the profile
+    keeps is broken (INV-KIP-09)."""
+    state = kind()
+    for instance in ("i1", "i2"):
+        state.join("m1", instance, (("t1",), None), None, 0)
+    state.beat("m1", 0, None, None, 20)
+    state.leave("m1", -2)
+    state.join("m2", "i1", (("t1",), None), None, 0)
+    assert state.group is not None
+    assert (state.member("m1") is None) is getattr(kind.profile, PROMISES["INV-KIP-09"].faults[0])
+
+
 def _never_held(members: object) -> dict[object, int]:
     return {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Set
 from typing import Any, Final
 
 from fencepost.protocol.consumer_messages import STATIC_LEAVE_EPOCH
@@ -65,16 +65,29 @@ def _unrevoked_has_to_revoke(group: GroupView) -> str:
 
 
 def _given_only_if_free(step: GroupStep) -> str:
-    holders = {each: member for member in step.before.members for each in (*member.assigned, *member.revoking)}
+    return _given(step, {(member.instance, member.member_id) for member in step.before.members})
+
+
+def _given_by_the_map_of_instances(step: GroupStep) -> str:
+    """What remains if a member may be replaced through an instance id that it had before (M-STATIC-13)."""
+    return _given(step, {*step.before.instances})
+
+
+def _given(step: GroupStep, instances: Set[tuple[str | None, str]]) -> str:
+    """Return which partition a member is given too early. ``instances``: through which instance ids a member may be
+    replaced."""
+    holders = {
+        each: member.member_id for member in step.before.members for each in (*member.assigned, *member.revoking)
+    }
     stay = {member.member_id for member in step.after.members}
     for member in step.after.members:
         for each in member.assigned:
-            owner = holders.get(each)
-            if owner is None or owner.member_id == member.member_id:
+            owner = holders.get(each, member.member_id)
+            if owner == member.member_id:
                 continue
-            is_replacement = owner.instance is not None and owner.instance == member.instance
-            if not is_replacement or owner.member_id in stay:
-                return f"{member.member_id} is assigned partition {each}, which {owner.member_id} still held"
+            is_replacement = member.instance is not None and (member.instance, owner) in instances
+            if not is_replacement or owner in stay:
+                return f"{member.member_id} is assigned partition {each}, which {owner} still held"
     return ""
 
 
@@ -189,6 +202,8 @@ CONSUMER_GROUPS: Final[tuple[Promise[Any], ...]] = (
             "consumer": ("NoPartitionIsReassignedBeforeItIsReleased",),
             "mixed": ("NoPartitionIsReassignedBeforeItIsReleased", "NoPartitionIsTakenFromAPresentMember"),
         },
+        faults=("fault_relabelled_instance_stays",),
+        remains=_given_by_the_map_of_instances,
     ),
     Promise(
         "INV-KIP-14",

@@ -359,12 +359,18 @@ def test_a_predicate_about_answers_refuses_exactly_what_breaks_it(seen: object, 
     assert [promise for promise, _ in broken_promises(seen)] == broken
 
 
+#: Member m1 was instance i and is j; both map to it.
+RELABELLED: Final = group(member(1, 5, [1], instance="j"), instances=[("i", "m1"), ("j", "m1")])
+
+
 @pytest.mark.parametrize(
     ("promise", "view", "remaining"),
     [
         ("INV-KIP-14", group(member(1), instances=[("i", "m1")]), []),
         ("INV-KIP-14", group(member(1, instance="i"), member(2, instance="i")), ["INV-KIP-14"]),
         ("INV-KIP-18", group(regexes={"t.*"}), []),
+        ("INV-KIP-09", GroupStep(RELABELLED, group(member(2, 5, [1], instance="i"))), []),
+        ("INV-KIP-09", GroupStep(RELABELLED, group(member(2, 5, [1], instance="k"))), ["INV-KIP-09"]),
         ("INV-MEM-07", classic(one(), pending_sync={"m2"}), []),
         ("INV-PROTO-01", classic(one(protocols=["q"])), []),
         ("INV-GEN-01", ClassicGroupStep(classic(one()), classic(one(), generation=2)), []),

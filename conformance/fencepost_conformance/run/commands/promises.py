@@ -94,7 +94,9 @@ def _shown(standing: Standing) -> RenderableType:
     for number, (what, names) in enumerate(rows):
         listing.add("" if number else "checked", what, _some(names))
     if promise.faults:
-        listing.add("not kept by Kafka", f"under {', '.join(promise.faults)}", "a part remains" if promise.remains else "")
+        listing.add(
+            "not kept by Kafka", f"under {', '.join(promise.faults)}", "a part remains" if promise.remains else ""
+        )
     if standing.is_broken:
         listing.add("broken by", "configurations", _some(standing.siblings))
         listing.add("", "mutants that it finds", _some(standing.mutants))
