@@ -93,19 +93,19 @@ def counter_example(folder: Path) -> Path:
     return folder / "check.html"
 
 
-def history(folder: Path) -> Path:
-    rows = _log(5)
+def history(folder: Path, steps: int = 200) -> Path:
+    rows = _log(5, steps)
     found = history_of(rows, next(each.group for each in history_of(rows, keep_events=True).groups if each.strips))
     return _write(folder, history_page(found, found.groups[0], ["a line about a record"], MADE))
 
 
 def histories(folder: Path) -> Path:
-    return _write(folder, history_page(history_of(_log(5)), None, [], MADE))
+    return _write(folder, history_page(history_of(_log(5, 200)), None, [], MADE))
 
 
-def _log(seed: int) -> Sequence[LogRow]:
+def _log(seed: int, steps: int) -> Sequence[LogRow]:
     """Return the records that the core writes in a random trace."""
-    trace, codec = generate(seed, KAFKA_4_3, 200, GroupProtocol.CONSUMER, offsets=0.3), Codec()
+    trace, codec = generate(seed, KAFKA_4_3, steps, GroupProtocol.CONSUMER, offsets=0.3), Codec()
     written = [
         (event.at_ms, each)
         for event, seen in zip(trace.events, trace.observations, strict=False)

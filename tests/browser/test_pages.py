@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from driver import Browser
-from pages import MADE, MAKERS
+from pages import MADE, MAKERS, history
 
 from fencepost_conformance.show.report.chart import Chart
 from fencepost_conformance.show.report.chart_page import chart_html
@@ -206,25 +206,65 @@ def test_a_square_shows_its_rule(tmp_path: Path, browser: Browser) -> None:
     assert set(browser.script(f"return {visible}.map(each => each.className)")) <= {"out"}
 
 
-def test_a_page_of_long_traces_stays_small(tmp_path: Path, browser: Browser) -> None:
-    """Five traces of 5,000 steps. The page keeps the elements in view only, so their number does not grow with them."""
+def traces(folder: Path, count: int, length: int) -> Path:
+    """Write a page of that many traces, each of that many steps."""
     steps = [
         StepWords(
             at, at * 500, Kind.REQUEST, f"client {at % 3}", "coordinator", f"#{at} Heartbeat g", "Heartbeat",
             (Answer(f"client {at % 3}", at, "Heartbeat NONE", "NONE", at % 100 == 0),),
         )
-        for at in range(5_000)
+        for at in range(length)
     ]  # fmt: skip
     lanes = ("client 0", "client 1", "client 2", "coordinator")
-    file = tmp_path / "long.html"
-    charts = "".join(chart_html(Chart(f"trace {number}", (), lanes, steps, marked=4_999)) for number in range(5))
-    file.write_text(page("long", charts, MADE), encoding="utf-8")
-    assert file.stat().st_size < 5 * 5_000 * 2_000
+    charts = (chart_html(Chart(f"trace {number}", (), lanes, steps, marked=length - 1)) for number in range(count))
+    file = folder / "traces.html"
+    file.write_text(page("traces", "".join(charts), MADE), encoding="utf-8")
+    return file
+
+
+def test_a_page_of_long_traces_stays_small(tmp_path: Path, browser: Browser) -> None:
+    """Six traces of 5,000 steps. The page makes a chart when it comes near the view, and keeps the elements in view
+    only, so their number does not grow with the steps."""
+    file = traces(tmp_path, 6, 5_000)
+    assert file.stat().st_size < 6 * 5_000 * 400
     browser.open(file.as_uri())
-    nodes = "return document.querySelectorAll('*').length"
-    assert browser.script(nodes) < 5_000
+    nodes, made = (f"return document.querySelectorAll('{each}').length" for each in ("*", ".trace .bands"))
+    assert browser.script(nodes) < 6_000
+    assert browser.script(made) < 6
+    browser.script("places.forEach((_, at) => make(at))")
+    assert browser.script(made) == 6
     browser.script("document.querySelectorAll('.tools [name=routine]').forEach(each => each.click())")
     for top in (0, 50_000, 1e9):
         browser.script(f"for (const chart of charts) {{ chart.picture.scrollTop = {top}; chart.draw(); }}")
-        assert browser.script(nodes) < 8_000
+        assert browser.script(nodes) < 9_000
     assert browser.script("return document.querySelector('.bands [data-at=\"4999\"]') !== null")
+
+
+def test_a_link_to_a_step_of_a_later_chart_shows_it(tmp_path: Path, browser: Browser) -> None:
+    browser.open(traces(tmp_path, 6, 200).as_uri())
+    browser.script("make(4).choose(100)")
+    link = browser.script("return location.href")
+    browser.open("about:blank")
+    browser.open(link)
+    browser.wait("charts[3]")
+    assert browser.script("return charts[4].chosen") == 100
+    assert -1 <= browser.script("return places[4].getBoundingClientRect().top") < 400
+
+
+def test_rows_that_are_filtered_out_leave_no_gap(tmp_path: Path, browser: Browser) -> None:
+    """A browser guesses the height of events that are far from the view; the page says how many rows are left."""
+    browser.open(history(tmp_path, steps=1_500).as_uri())
+    assert browser.script("return document.querySelectorAll('.part').length") > 3
+    end = "document.querySelector('footer.made').getBoundingClientRect().top + scrollY"
+    everything = browser.script(f"return {end}")
+    browser.script(
+        "const find = document.querySelector('.filter [name=find]');"
+        "find.value = [...document.querySelectorAll('.part tr')].at(-1).lastChild.textContent;"
+        "find.dispatchEvent(new Event('input'))"
+    )
+    rows = browser.script("return document.querySelectorAll('.part tr:not([style*=none])').length")
+    assert 0 < rows < 30
+    assert browser.script(f"return {end}") < everything - 5_000
+    last = "[...document.querySelectorAll('.part tr:not([style*=none])')].at(-1)"
+    browser.script(f"{last}.scrollIntoView()")
+    assert 0 < browser.script(f"return {end} - scrollY - {last}.getBoundingClientRect().bottom") < 100

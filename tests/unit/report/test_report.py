@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 from xml.etree import ElementTree as ET
@@ -18,12 +19,12 @@ from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, Gr
 from fencepost.protocol.view import GroupState, GroupView, MemberView
 from fencepost_conformance.show.replay.graph import text_chart, who_held_what
 from fencepost_conformance.show.report.chart import Chart, chart_svg, plan_of
-from fencepost_conformance.show.report.chart_page import chart_data, chart_html
+from fencepost_conformance.show.report.chart_page import chart_data, chart_html, packed
 from fencepost_conformance.show.report.folding import heartbeats
 from fencepost_conformance.show.report.holdings import after_each, changed
 from fencepost_conformance.show.report.names import assignment_words, compact, learn
 from fencepost_conformance.show.report.record_words import KINDS, record_words
-from fencepost_conformance.show.report.steps import StepDescriber, StepWords
+from fencepost_conformance.show.report.steps import COORDINATOR, Answer, Kind, StepDescriber, StepWords
 from fencepost_conformance.show.report.wire_words import wire_lanes, wire_steps
 from fencepost_conformance.show.report.words import event_words
 from fencepost_conformance.traces.files import EventTrace, WireTrace, read_traces
@@ -302,6 +303,52 @@ def test_equal_states_and_pictures_are_in_the_page_once() -> None:
         assert len({*data[name]}) == len(data[name])
     changed = [sum(is_new for _, is_new in row[9]) for row in data["steps"]]
     assert changed == [sum(not group.gone for group in step.groups) for step in chart().steps]
+
+
+def test_a_packed_chart_has_the_same_html() -> None:
+    data = chart_data(plan_of(chart(marked=9)))
+    small = packed(data)
+    assert len({*small["pieces"]}) == len(small["pieces"])
+
+    def html(places: list[int]) -> str:
+        return "".join(small["pieces"][at] for at in places)
+
+    for name in ("cells", "states"):
+        assert [html(each) for each in small[name]] == data[name]
+    for before, after in zip(data["steps"], small["steps"], strict=True):
+        assert [*after[:6], html(after[6]), after[7], html(after[8]), after[9]] == before
+
+
+def long_chart(clients: Sequence[str], steps: int) -> Chart:
+    """Requests of several clients in turn, each with its answer."""
+    rows = [
+        StepWords(
+            at, at * 500, Kind.REQUEST, clients[at % len(clients)], COORDINATOR, f"#{at} SyncGroup g", "SyncGroup g",
+            (Answer(clients[at % len(clients)], at, "SyncGroup NONE", "NONE", error=False),), rules=("C-SYNC-03",),
+        )
+        for at in range(steps)
+    ]  # fmt: skip
+    return Chart("long", (), [*clients, COORDINATOR], rows)
+
+
+def test_a_step_of_a_long_trace_takes_few_bytes() -> None:
+    clients = ["client 0", "client 1", "client 2"]
+    short, long = (len(chart_html(long_chart(clients, steps))) for steps in (100, 5_100))
+    assert (long - short) / 5_000 < 350
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [("forger #{}", "forger (400)"), ("one /127.0.0.1 m-{}", "(400)"), ("{}: 127.0.0.1:9000", "no client id")],
+)
+def test_connections_of_one_client_share_a_lane_if_they_are_many(form: str, name: str) -> None:
+    few, many = (plan_of(long_chart([form.format(at) for at in range(count)], 400)) for count in (3, 400))
+    assert len(few.columns) == 4
+    assert len(many.columns) == 2
+    assert many.width < few.width + 500
+    assert chart_data(many)["clients"] == [next(iter(many.columns))]
+    assert {tuple(row[3]) for row in chart_data(many)["steps"]} == {(next(iter(many.columns)),)}
+    assert name in chart_data(many)["heads"]
 
 
 @pytest.mark.parametrize(("kind", "steps"), [("held m0", [3]), ("held m0 leaving", [7]), ("held m1", [10])])

@@ -11,6 +11,7 @@ that are in view (``chart_page``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -28,6 +29,9 @@ LANES, LANE = 430, 96  # least width of all client lanes, and of one
 LOG_WIDTH = 182
 CHAR = 6.7  # width of a character of a label
 NAME = 24  # characters of a topic's name
+#: a lane of a connection, of a member, or of a connection without a client id
+_OF_CLIENT = re.compile(r"(?P<one>.+) #\d+|(?P<other>.+ /\S+) .+|\d+: \S*")
+MOST_LANES = 12  # of clients; beyond it the members and connections of one client share a lane
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +51,11 @@ class Chart:
 @dataclass(slots=True)
 class Plan:
     """The layout: ``x`` of each lane, the strips in order, the groups after each step. ``width`` is that of the bands;
-    the strips are to their right."""
+    the strips are to their right. ``columns``: the lanes that are drawn, each with those that share it."""
 
     chart: Chart
     x: dict[str, float] = field(default_factory=dict)
+    columns: dict[str, list[str]] = field(default_factory=dict)
     strips: list[tuple[str, Partition]] = field(default_factory=list)
     colours: dict[str, int] = field(default_factory=dict)
     standing: list[dict[str, GroupAt]] = field(default_factory=list)
@@ -93,11 +98,14 @@ def _moved(x: float, y: float, drawn: str, kind: str = "", step: int | None = No
 def plan_of(chart: Chart) -> Plan:
     """Return the layout of a chart."""
     plan = Plan(chart, standing=after_each([step.groups for step in chart.steps]))
-    clients = [lane for lane in chart.lanes if lane not in (COORDINATOR, LOG)]
-    lane_width = max(LANE, LANES / max(len(clients), 1))
-    for number, lane in enumerate(clients):
-        plan.x[lane] = TIME + lane_width * (number + 0.5 if number else 0.3)
-    plan.x[COORDINATOR] = TIME + lane_width * len(clients) + 30
+    lanes = [lane for lane in chart.lanes if lane not in (COORDINATOR, LOG)]
+    for lane in lanes:
+        plan.columns.setdefault(_client_of(lane) if len(lanes) > MOST_LANES else lane, []).append(lane)
+    lane_width = max(LANE, LANES / max(len(plan.columns), 1))
+    for number, sharing in enumerate(plan.columns.values()):
+        plan.x |= dict.fromkeys(sharing, TIME + lane_width * (number + 0.5 if number else 0.3))
+    plan.x[COORDINATOR] = TIME + lane_width * len(plan.columns) + 30
+    plan.columns |= {lane: [lane] for lane in (COORDINATOR, LOG) if lane in chart.lanes}
     right = plan.x[COORDINATOR] + 64
     if LOG in chart.lanes:
         plan.x[LOG] = plan.x[COORDINATOR] + LOG_WIDTH
@@ -113,6 +121,12 @@ def plan_of(chart: Chart) -> Plan:
     names = {f"{group}·{topic}" for group, (topic, _) in plan.strips}
     plan.head = max(54.0, 40 + max((len(_shortened(name, NAME)) for name in names), default=0) * 5.4)
     return plan
+
+
+def _client_of(lane: str) -> str:
+    """Return the client of a lane: its name without the number of a connection or a member's short name."""
+    found = _OF_CLIENT.fullmatch(lane)
+    return lane if found is None else found["one"] or found["other"] or "no client id"
 
 
 def height(step: StepWords) -> float:
@@ -134,10 +148,11 @@ def heads_of(plan: Plan) -> str:
     """Draw the names of the lanes."""
     low = plan.head - 8
     drawn = [_text(TIME - 12, low, "ms", "dim", "end"), _text(12, low, "step", "dim")]
-    for lane, x in plan.x.items():
+    for lane, sharing in plan.columns.items():
+        x = plan.x[sharing[0]]
         kind = "lane own" if lane in (COORDINATOR, LOG) else "lane"
-        lines = _wrapped(lane, 15)
-        full = full_name(lane, plan.chart.full)
+        lines = _wrapped(lane if len(sharing) == 1 else f"{lane} ({len(sharing):,})", 15)
+        full = full_name(lane, plan.chart.full) if len(sharing) == 1 else f"{len(sharing):,} lanes of {lane} in one"
         drawn += [
             _text(x, low - 15 * (len(lines) - 1 - at), line, kind, "middle", full) for at, line in enumerate(lines)
         ]
@@ -169,10 +184,14 @@ def full_name(name: str, full: Mapping[str, str]) -> str:
 def lives(plan: Plan, bottom: float) -> str:
     """Draw the line of each lane."""
     return "".join(
-        f'<line class="life{" own" if lane in (COORDINATOR, LOG) else ""}" x1="{x:.0f}" x2="{x:.0f}" y1="0" '
-        f'y2="{bottom:.0f}"/>'
-        for lane, x in plan.x.items()
+        f'<line class="life{" own" if own else ""}" x1="{x}" x2="{x}" y1="0" y2="{bottom:.0f}"/>'
+        for x, own in lifelines(plan)
     )
+
+
+def lifelines(plan: Plan) -> list[tuple[int, bool]]:
+    """Return the place of each lane that is drawn, and whether it is the coordinator or its log."""
+    return [(round(plan.x[sharing[0]]), lane in (COORDINATOR, LOG)) for lane, sharing in plan.columns.items()]
 
 
 def band(plan: Plan, at: int) -> str:

@@ -5,10 +5,12 @@ The holders of partitions are derived from the answers to the clients (``wire_ho
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from fencepost.protocol import messages as m
+from fencepost.protocol.errors import ErrorCode
 
 from ...judge.checker.consumer.topics import Topics, topic_events
 from ...traces import convert
@@ -28,6 +30,10 @@ from .names import Names, member_ids, topics_in
 from .steps import COORDINATOR, Answer, Kind, StepWords
 from .wire_holdings import WireHoldings
 from .words import answer_brief, answer_words, body_words, errors_in, request_brief
+
+#: characters of the body of another API
+_PLAIN: Final = 300
+_ERRORS: Final = {each.value: each.name for each in ErrorCode}
 
 
 def wire_steps(trace: WireTrace) -> list[StepWords]:
@@ -90,8 +96,10 @@ class _WireSteps:
     def _answer(self, line: ReceivedLine, who: str, api: str) -> tuple[Answer, tuple[GroupAt, ...], str]:
         response = convert.wire_response(line)
         if response is None:
-            failed = bool(line.body.get("error_code"))
-            return Answer(who, line.correlation_id, f"{api} {_plain(line.body)}", api, failed), (), ""
+            errors = dict.fromkeys(_errors(line.body))
+            brief = f"{api} {', '.join(errors)}".rstrip()
+            failed = any(each != ErrorCode.NONE.name for each in errors)
+            return Answer(who, line.correlation_id, f"{api} {_plain(line.body)}", brief, failed), (), ""
         text = self._names.short(f"{api} {answer_words(response, self._names)}")
         brief = self._names.short(answer_brief(response, self._names))
         request = self._open.pop((line.connection, line.correlation_id), None)
@@ -157,6 +165,19 @@ def _api(key: int) -> str:
     return f"api {key}" if name is None else name if name in API_OF_KEY.values() else name.title().replace("_", "")
 
 
+def _errors(body: object) -> Iterator[str]:
+    """Yield the name of each error code in an answer, at any depth."""
+    if isinstance(body, list):
+        for each in body:
+            yield from _errors(each)
+    elif isinstance(body, dict):
+        for name, value in body.items():
+            if name.endswith("error_code") and isinstance(value, int):
+                yield _ERRORS.get(value, str(value))
+            else:
+                yield from _errors(value)
+
+
 def _plain(body: dict[str, Any]) -> str:
-    text = ", ".join(f"{name} {value}" for name, value in body.items())
-    return text if len(text) <= 100 else f"{text[:100]} …"
+    text = ", ".join(f"{name} {value}" for name, value in body.items() if name != "throttle_time_ms")
+    return text if len(text) <= _PLAIN else f"{text[:_PLAIN]} …"

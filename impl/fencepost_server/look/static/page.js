@@ -1,6 +1,6 @@
 'use strict';
-// What every page does: wide tables can be scrolled by keys, and each chart is drawn from its data, as far as it is in
-// view. The address keeps what is shown of the charts, as #c1=17&c1.client=one: step 17 of the first chart, one client.
+// What every page does: wide tables can be scrolled by keys, and each chart is drawn from its data when it comes near the
+// view, as far as it is in view. The address keeps what is shown of the charts, as #c1=17&c1.client=one: step 17 of the first chart, one client.
 
 const MARGIN = 500;  // pixels above and below the view that are drawn
 const LINE = 18;     // height of a line of the axis, and of folded heartbeats
@@ -33,6 +33,7 @@ class Chart {
     this.place = place;
     this.key = `c${number}`;
     this.data = JSON.parse(place.querySelector('script').textContent);
+    this.texts = [];
     this.picture = place.querySelector('.picture');
     this.panels = place.querySelector('.panels');
     this.only = {routine: '', scale: '', group: '', client: '', find: ''};
@@ -52,8 +53,13 @@ class Chart {
       if (at !== null) this.choose(at);
     });
     new ResizeObserver(() => { this.stay(); this.draw(); }).observe(this.picture);
-    if (kept !== null) this.place.scrollIntoView();
   }
+
+  // The HTML of a list of pieces.
+  html(places) { return places.map(each => this.data.pieces[each]).join(''); }
+
+  // The text of a step, in lower case.
+  text(at) { return this.texts[at] ??= this.html(this.data.steps[at][8]).replace(/<[^>]*>/g, ' ').toLowerCase(); }
 
   // --- controls ---
 
@@ -131,17 +137,17 @@ class Chart {
     this.sheet.classList.toggle('stay', width < this.picture.clientWidth / 2);
   }
 
-  shows(step) {
-    const {group, client, find} = this.only;
+  shows(at) {
+    const {group, client, find} = this.only, step = this.data.steps[at];
     if (group && step[4].length && !step[4].includes(group)) return false;
     if (client && !step[3].includes(client)) return false;
-    return !find || step[8].replace(/<[^>]*>/g, ' ').toLowerCase().includes(find.toLowerCase());
+    return !find || this.text(at).includes(find.toLowerCase());
   }
 
   layOut() {
     const {steps, strips} = this.data, {routine, scale, group, find} = this.only;
     const shown = [];
-    for (let at = 0; at < steps.length; at++) if (this.shows(steps[at])) shown.push(at);
+    for (let at = 0; at < steps.length; at++) if (this.shows(at)) shown.push(at);
     const begin = shown.length ? steps[shown[0]][0] : 0, end = shown.length ? steps[shown.at(-1)][0] : 0;
     const unit = unitOf(end - begin), perMs = scale ? Math.max(shown.length, 20) * 24 / Math.max(end - begin, 1) : 0;
     this.rows = [];
@@ -205,13 +211,13 @@ class Chart {
         continue;
       }
       const step = steps[at], chosen = at === this.chosen ? ' chosen' : '';
-      bands.push(this.moved(0, y, step[6], ` class="${step[2]}${chosen}" data-at="${at}"`));
+      bands.push(this.moved(0, y, this.html(step[6]), ` class="${step[2]}${chosen}" data-at="${at}"`));
       const end = y + height, gap = this.nextStep(end) - end;
       for (const [each, cell] of step[7]) {
         if (!places.has(each)) continue;
-        const x = places.get(each) * strip;
-        owners.push(this.moved(x, y, cells[cell]));
-        if (gap) owners.push(`<g transform="translate(${x} ${end}) scale(1 ${gap / height})">${bare(cells[cell])}</g>`);
+        const x = places.get(each) * strip, drawn = this.html(cells[cell]);
+        owners.push(this.moved(x, y, drawn));
+        if (gap) owners.push(`<g transform="translate(${x} ${end}) scale(1 ${gap / height})">${bare(drawn)}</g>`);
       }
     }
     this.bands.innerHTML = bands.join('');
@@ -262,8 +268,8 @@ class Chart {
     const step = this.data.steps[at];
     if (!step) return;
     const states = step[9].map(([state, changed]) =>
-      `<div class="group ${changed ? 'changed' : 'same'}">${this.data.states[state]}</div>`);
-    this.panels.innerHTML = `<div class="panel" data-at="${at}">${step[8]}${states.join('')}</div>`;
+      `<div class="group ${changed ? 'changed' : 'same'}">${this.html(this.data.states[state])}</div>`);
+    this.panels.innerHTML = `<div class="panel" data-at="${at}">${this.html(step[8])}${states.join('')}</div>`;
   }
 }
 
@@ -281,7 +287,28 @@ function clock(ms) {
     : `${Math.floor(seconds / 3600)}:${two(Math.floor(seconds / 60) % 60)}:${two(seconds % 60)}${fraction}`;
 }
 
-const charts = [...document.querySelectorAll('.trace')].map((place, at) => new Chart(place, at + 1));
+// A chart is made when it comes near the view; those that the address mentions are made at once. The chart of the
+// address stays in view while others above it are made, until the reader does something.
+const charts = [], places = [...document.querySelectorAll('.trace')];
+const make = at => charts[at] ??= new Chart(places[at], at + 1);
+let linked = places.find((_, at) => shared.has(`c${at + 1}`));
+for (const kind of ['wheel', 'pointerdown', 'keydown', 'touchstart']) {
+  addEventListener(kind, () => { linked = null; }, {passive: true});
+}
+const near = new IntersectionObserver(seen => {
+  for (const {isIntersecting, target} of seen) {
+    if (!isIntersecting) continue;
+    near.unobserve(target);
+    make(places.indexOf(target));
+  }
+  linked?.scrollIntoView();
+}, {rootMargin: '1500px'});
+places.forEach((place, at) => {
+  if (!at || [...shared.keys()].some(key => key.split('.')[0] === `c${at + 1}`)) return make(at);
+  place.querySelector('.picture').replaceChildren(element('div', '', {className: 'waits'}));
+  near.observe(place);
+});
+linked?.scrollIntoView();
 
 // --- filters: of the rows of tables and the parts of pictures that say what they are about ---
 
@@ -318,6 +345,11 @@ class Filter {
       if (isRow) { rows++; shown += fits; }
     }
     this.count.textContent = `${shown.toLocaleString('en')} of ${rows.toLocaleString('en')} rows`;
+    for (const part of document.querySelectorAll('.part')) {
+      const left = part.querySelectorAll('tr:not([style*="none"])').length;
+      part.style.display = left ? '' : 'none';
+      part.style.containIntrinsicSize = `auto ${left * LINE * 1.4}px`;
+    }
   }
 }
 for (const tools of document.querySelectorAll('.filter')) new Filter(tools);
@@ -325,7 +357,7 @@ for (const tools of document.querySelectorAll('.filter')) new Filter(tools);
 // --- tables ---
 
 for (const table of document.querySelectorAll('main table')) {
-  if (table.closest('.wide, .picture, .panels')) continue;
+  if (table.closest('.wide, .part, .picture, .panels')) continue;
   const wide = element('div', '', {className: 'wide'});
   table.replaceWith(wide);
   wide.append(table);
