@@ -180,6 +180,10 @@ def test_a_case_says_whether_an_error_is_only_logged(fault: str, remark: str) ->
     assert found.ending is Ending.PASSED, found.why
     assert remark in found.why
     assert bool(found.why) is bool(remark)
+    console = Console(file=io.StringIO(), width=300)
+    console.print(table([found], "again"))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert ("passed, but client.final.9: client 1 shows" in text) is bool(remark)
 
 
 @pytest.mark.parametrize(
