@@ -406,7 +406,7 @@ def test_the_command_lists_what_the_manifest_says(capsys: pytest.CaptureFixture[
     assert not set(listing["not_in_the_catalogue"]) & PROMISES.keys()
 
 
-#: Modules that cite promises without a check of their own: the listing, an example for help, planted faults, and named
+#: Modules that cite promises and check none: the listing, an example for help, planted faults, and named
 #: cases, which are listed by their rules.
 NO_CHECKS: Final = (
     "judge/promise_checks.py", "run/commands/promises.py", "run/mutants/", "judge/cases/", "judge/client_cases/"
