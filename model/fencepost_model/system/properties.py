@@ -15,7 +15,7 @@ from fencepost.protocol.records import Record
 
 from ..classic.group import GroupState
 from ..classic.invariants import view_of
-from ..classic.state import JOIN_TIMER, SYNC_TIMER, Timer
+from ..classic.state import JOIN_TIMER, SYNC_TIMER, Group, Timer
 from ..explore.interface import Invariant, LeadsTo, Settles
 from ..machines import COMPLETING, EMPTY, PREPARING, STABLE
 from ..promises import PROMISES
@@ -106,19 +106,23 @@ def every_holder_may_commit(system: ClosedSystem) -> Iterable[Part]:
         yield Invariant("EveryHolderMayCommit", (GROUP, system.members[c]), holds)
 
 
+def gives_nothing_away(group: Group, client: Client) -> bool:
+    """Return whether the client is no member of this generation, or no other member is assigned what it owns."""
+    if not client.owned or client.generation != group.generation:
+        return True
+    others = [member for member in group.members if member.member_id != client.member_id]
+    belongs = len(others) < len(group.members)
+    return not belongs or all(not client.owned & decode_partitions(member.assignment) for member in others)
+
+
 def no_partition_is_reassigned_before_it_is_released(system: ClosedSystem) -> Iterable[Part]:
     """A partition assigned to one member is owned by no client of another that has the generation (INV-KIP-09)."""
-
-    def holds(state: GroupState, client: Client) -> bool:
-        group = existing(state)
-        if not client.owned or client.generation != group.generation:
-            return True
-        others = [member for member in group.members if member.member_id != client.member_id]
-        belongs = len(others) < len(group.members)
-        return not belongs or all(not client.owned & decode_partitions(member.assignment) for member in others)
-
     for view in system.members:
-        yield Invariant("NoPartitionIsReassignedBeforeItIsReleased", (GROUP, view), holds)
+        yield Invariant(
+            "NoPartitionIsReassignedBeforeItIsReleased",
+            (GROUP, view),
+            lambda state, client: gives_nothing_away(existing(state), client),
+        )
 
 
 def every_assignment_is_logged(system: ClosedSystem) -> Iterable[Part]:

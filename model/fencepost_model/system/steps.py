@@ -8,7 +8,7 @@ from typing import Any, Final
 from fencepost.protocol.records import Record
 
 from ..classic.group import GroupState
-from ..classic.state import JOIN_TIMER, Member
+from ..classic.state import JOIN_TIMER, Group, Member
 from ..explore.interface import Invariant, Label, StepInvariant
 from ..machines import COMPLETING, EMPTY, PREPARING, STABLE
 from .closed import GROUP, LOG, ClosedSystem
@@ -260,6 +260,16 @@ def no_join_phase_ends_early(system: ClosedSystem) -> Iterable[Part]:
     yield StepInvariant("NoJoinPhaseEndsEarly", (GROUP,), holds, changed=(GROUP,))
 
 
+def is_late(action: str, group: Group, member: Member) -> bool:
+    """Return whether the timer's reason applies to the member: it has not joined (C-JOIN-44), has not synced
+    (C-SYNC-20), or was silent while no request of it was parked (C-TMR-07)."""
+    if action in JOIN_TIMER_FIRES:
+        return member.instance is None and member.join is None
+    if action in SYNC_TIMER_FIRES:
+        return member.member_id in group.pending_sync
+    return action in SESSION_TIMER_FIRES and (member.is_new or (member.join is None and member.sync is None))
+
+
 def every_membership_ends_for_a_reason(system: ClosedSystem) -> Iterable[Part]:
     """A membership ends by its owner, by an operator, or by a timer whose reason applies to the member (C-LEAVE-14,
     C-STATIC-02, C-TMR-07, C-JOIN-44, C-SYNC-20)."""
@@ -270,15 +280,11 @@ def every_membership_ends_for_a_reason(system: ClosedSystem) -> Iterable[Part]:
         return [member for member in existing(before).members if member.member_id not in stay]
 
     def has_reason(label: Label, group: GroupState, member: Member) -> bool:
-        action = label[0]
-        if action in JOIN_TIMER_FIRES:
-            return member.instance is None and member.join is None
-        if action in SYNC_TIMER_FIRES:
-            return member.member_id in existing(group).pending_sync
-        if action in SESSION_TIMER_FIRES:
-            waits = member.join is not None or member.sync is not None
-            return label[1] == member.member_id and (member.is_new or not waits)
-        return action == "CoordinatorFailsOver" or (action == "OperatorRemovesMember" and label[1] == member.member_id)
+        if label[0] == "CoordinatorFailsOver":
+            return True
+        if len(label) > 1 and label[1] != member.member_id:
+            return False
+        return label[0] == "OperatorRemovesMember" or is_late(label[0], existing(group), member)
 
     def by_itself(label: Label, before: tuple[Any, ...], after: tuple[Any, ...]) -> bool:
         handles = label[0].startswith("CoordinatorHandles")

@@ -7,7 +7,7 @@ once per state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Set
 from itertools import combinations
 from typing import Final, TypeAlias
 
@@ -175,21 +175,25 @@ def _newcomers_have_no_assignment_epochs(hard: Hard) -> bool:
     return all(epoch == 0 for _, epoch in held)
 
 
-def _current_target_is_complete_and_balanced(system: ConsumerSystem, hard: Hard) -> bool:
-    if not hard.members or hard.assignment_epoch != hard.group_epoch:
-        return True
-    target = dict(hard.target)
-    sizes = [len(partitions) for partitions in target.values()]
-    given = [partition for partitions in target.values() for partition in partitions]
-    complete = target.keys() == dict(hard.members).keys() and {*given} == {*system.config.partitions[: hard.hashed]}
+def is_complete_and_balanced(target: Mapping[str, Partitions], members: Set[str], partitions: Set[str]) -> bool:
+    """Return whether a target gives every member its share, and every partition to one member (M-TGT-01 to 04)."""
+    sizes = [len(its) for its in target.values()]
+    given = [partition for its in target.values() for partition in its]
+    complete = target.keys() == members and {*given} == partitions
     return complete and len(given) == len({*given}) and max(sizes) - min(sizes) <= 1
 
 
 def every_current_target_is_complete_and_balanced(system: ConsumerSystem) -> Iterable[Part]:
     """The target of the group epoch gives every member its share, and every partition to one member (M-TGT-01 to 04).
     So a new member is in it, or the epoch was bumped and the target is to come (M-HB-03)."""
-    promise = "EveryCurrentTargetIsCompleteAndBalanced"
-    yield Invariant(promise, (system.hard,), lambda hard: _current_target_is_complete_and_balanced(system, hard))
+
+    def holds(hard: Hard) -> bool:
+        if not hard.members or hard.assignment_epoch != hard.group_epoch:
+            return True
+        partitions = {*system.config.partitions[: hard.hashed]}
+        return is_complete_and_balanced(dict(hard.target), dict(hard.members).keys(), partitions)
+
+    yield Invariant("EveryCurrentTargetIsCompleteAndBalanced", (system.hard,), holds)
 
 
 def _stable_members_have_all_of_their_targets(hard: Hard) -> bool:

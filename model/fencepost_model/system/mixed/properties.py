@@ -29,8 +29,10 @@ from ...consumer.state import ConsumerGroup, Held, Member, Target
 from ...explore.interface import Invariant, LeadsTo, Settles
 from ...machines import C_STABLE, C_UNRELEASED, C_UNREVOKED, STABLE
 from ...promises import PROMISES
+from ..consumer.properties import is_complete_and_balanced
 from ..environment import expects_answer
 from ..gather import Part
+from ..properties import gives_nothing_away
 from ..values import JoinReply, Partitions, decode_partitions, named
 from . import client as clients
 from .closed import GROUP, LOG, MixedSystem
@@ -143,7 +145,7 @@ def no_partition_is_reassigned_before_it_is_released(system: MixedSystem) -> Ite
 
         def holds(memory: Memory, endpoint: Endpoint, number: int = number) -> bool:
             if isinstance(memory.group, Group):
-                return _classic_group_gives_nothing_away(memory.group, endpoint.process)
+                return gives_nothing_away(memory.group, endpoint.classic)
             return _is_assigned_to_no_other(memory.group, endpoint.process) or not is_in_group(
                 system, memory, number, endpoint
             )
@@ -160,15 +162,6 @@ def no_partition_is_taken_from_a_present_member(system: MixedSystem) -> Iterable
 
     for view in system.processes:
         yield Invariant("NoPartitionIsTakenFromAPresentMember", (system.group, view), holds)
-
-
-def _classic_group_gives_nothing_away(group: Group, process: Process) -> bool:
-    """Return whether the client has another generation, or no other member is assigned what it owns."""
-    client = process.classic
-    others = [member for member in group.members if member.member_id != client.member_id]
-    if not client.owned or len(others) == len(group.members) or client.generation != group.generation:
-        return True
-    return all(not client.owned & decode_partitions(member.assignment) for member in others)
 
 
 def _is_assigned_to_no_other(group: AnyGroup, process: Process) -> bool:
@@ -351,22 +344,19 @@ def _every_revoking_member_has_a_rebalance_timer(memory: Memory) -> bool:
     )
 
 
-def _current_target_is_complete_and_balanced(group: AnyGroup, partitions: Partitions) -> bool:
-    if isinstance(group, Group) or not group.members or group.assignment_epoch != group.epoch:
-        return True
-    target = {name: target_partitions(each) for name, each in group.target}
-    sizes = [len(each) for each in target.values()]
-    given = [partition for each in target.values() for partition in each]
-    complete = target.keys() == present(group).keys() and {*given} == partitions
-    return complete and len(given) == len({*given}) and max(sizes) - min(sizes) <= 1
-
-
 def every_current_target_is_complete_and_balanced(system: MixedSystem) -> Iterable[Part]:
     """The target of the group epoch gives every member its share, whichever protocol it speaks, and every partition to
     one member (M-TGT-01 to 04). So a new member is in it, or the epoch was bumped and the target is to come (M-HB-03,
     X-JOIN-10)."""
-    promise, partitions = "EveryCurrentTargetIsCompleteAndBalanced", frozenset(system.config.partitions)
-    yield Invariant(promise, (system.group,), lambda group: _current_target_is_complete_and_balanced(group, partitions))
+    partitions = frozenset(system.config.partitions)
+
+    def holds(group: AnyGroup) -> bool:
+        if isinstance(group, Group) or not group.members or group.assignment_epoch != group.epoch:
+            return True
+        target = {name: target_partitions(each) for name, each in group.target}
+        return is_complete_and_balanced(target, present(group).keys(), partitions)
+
+    yield Invariant("EveryCurrentTargetIsCompleteAndBalanced", (system.group,), holds)
 
 
 def _only_classic_members_have_a_sync_timer(memory: Memory) -> bool:

@@ -8,13 +8,13 @@ from typing import Any, Final
 from fencepost.protocol.events import TimerKind
 
 from ...classic.state import Group
-from ...classic.state import Member as ClassicMember
 from ...consumer.state import ConsumerGroup, Member
 from ...explore.interface import Invariant, Label, StepInvariant
 from ...machines import C_UNREVOKED, EMPTY, PREPARING, STABLE
 from ..consumer.state import Heartbeat
 from ..consumer.state import Reply as ConsumerReply
 from ..gather import Part
+from ..steps import SESSION_TIMER_FIRES, is_late
 from ..values import (
     JoinReply,
     JoinRequest,
@@ -267,9 +267,6 @@ def every_replaced_member_is_fenced(system: MixedSystem) -> Iterable[Part]:
         yield Invariant(promise, (system.group, system.processes[number]), may_not_commit)
 
 
-JOIN_TIMER_FIRES: Final = frozenset({"JoinTimerFires", "JoinTimerFiresEarly"})
-SYNC_TIMER_FIRES: Final = frozenset({"SyncTimerFires", "SyncTimerFiresEarly"})
-SESSION_TIMER_FIRES: Final = frozenset({"SessionTimerFires", "SessionTimerFiresEarly"})
 REBALANCE_TIMER_FIRES: Final = frozenset({"RebalanceTimerFires", "RebalanceTimerFiresEarly"})
 MEMBER_JOIN_TIMER_FIRES: Final = frozenset({"MemberJoinTimerFires", "MemberJoinTimerFiresEarly"})
 MEMBER_SYNC_TIMER_FIRES: Final = frozenset({"MemberSyncTimerFires", "MemberSyncTimerFiresEarly"})
@@ -288,16 +285,6 @@ def _ended(before: AnyGroup, after: AnyGroup) -> list[Any]:
 def _is_present(member: Any) -> bool:
     """Return whether the member is not away; one of a classic group never is."""
     return not isinstance(member, Member) or member.epoch >= 0
-
-
-def _is_late_in_classic_group(action: str, group: Group, member: ClassicMember) -> bool:
-    """Return whether the timer's reason applies to the member of a classic group: it has not joined (C-JOIN-44), has
-    not synced (C-SYNC-20), or was silent while no request of it was parked (C-TMR-07)."""
-    if action in JOIN_TIMER_FIRES:
-        return member.instance is None and member.join is None
-    if action in SYNC_TIMER_FIRES:
-        return member.member_id in group.pending_sync
-    return action in SESSION_TIMER_FIRES and (member.is_new or (member.join is None and member.sync is None))
 
 
 def _is_late_in_consumer_group(action: str, member: Member, asked_to_rejoin: bool) -> bool:
@@ -332,7 +319,7 @@ def every_membership_ends_for_a_reason(system: MixedSystem) -> Iterable[Part]:
         if len(label) > 1 and label[1] != member.member_id:
             return False
         if isinstance(group, Group):
-            return action == "CoordinatorFailsOver" or _is_late_in_classic_group(action, group, member)
+            return action == "CoordinatorFailsOver" or is_late(action, group, member)
         asked = system.coordinator.asks_to_rejoin(memory, member.member_id, member.epoch)
         return _is_late_in_consumer_group(action, member, member.classic is not None and asked)
 
