@@ -23,6 +23,7 @@ from fencepost.protocol.messages import (
 )
 from fencepost.protocol.view import GroupState
 
+from ...generate.simulate.consumer_group_rules import held
 from .judge import NotReached, reached
 from .played_trace import PlayedTrace, Step
 
@@ -81,7 +82,7 @@ def reconciled_group_owns_all_partitions(played: PlayedTrace, place: int, step: 
     for view in settled:
         if not _is_settled(view) or step.tasks:
             raise NotReached(f"{view.group_id} is still {view.state.value} at the end")
-        owned = {(rows.topic_id, number) for row in view.members for rows in row.assigned for number in rows.partitions}
+        owned = held(rows for row in view.members for rows in row.assigned)
         wanted = {name for row in view.members for name in _wants(view, row)}
         for topic in played.topics(place):
             for number in range(topic.partitions):

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TypeAlias
 
 from fencepost.protocol import embedded
 from fencepost.protocol.consumer_messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
-    TopicPartitions,
 )
 from fencepost.protocol.consumer_view import ConsumerGroupView
 from fencepost.protocol.errors import ErrorCode
 from fencepost.protocol.messages import JoinGroupRequest, JoinGroupResponse, SyncGroupRequest, SyncGroupResponse
 
+from ...generate.simulate.consumer_group_rules import Held, held
 from .judge import Judge, reached
 from .played_trace import PlayedTrace
 
-_Partition: TypeAlias = tuple[bytes, int]
 _FENCED = (
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.ILLEGAL_GENERATION,
@@ -35,13 +33,13 @@ def no_member_is_assigned_an_owned_partition(*, unheard: Collection[int]) -> Jud
     a callback is just adding."""
 
     def judge(played: PlayedTrace) -> str | None:
-        has: dict[str, set[_Partition]] = {}
-        assigned: dict[str, set[_Partition]] = {}
+        has: dict[str, set[Held]] = {}
+        assigned: dict[str, set[Held]] = {}
         took = False
         for place, step in enumerate(played.steps):
             body = step.body
             if isinstance(body, ConsumerGroupHeartbeatRequest) and body.topic_partitions is not None:
-                has[body.member_id] = _of(body.topic_partitions) | assigned.get(body.member_id, set())
+                has[body.member_id] = held(body.topic_partitions) | assigned.get(body.member_id, set())
             for reply in step.seen.replies:
                 asked, answer = played.requests[reply.request_id][1].body, reply.body
                 if reply.request_id in unheard or not isinstance(asked, ConsumerGroupHeartbeatRequest):
@@ -52,11 +50,11 @@ def no_member_is_assigned_an_owned_partition(*, unheard: Collection[int]) -> Jud
                     has.pop(asked.member_id, None)
                     assigned.pop(asked.member_id, None)
                 if answer.assignment is not None:
-                    assigned[asked.member_id] = _of(answer.assignment)
+                    assigned[asked.member_id] = held(answer.assignment)
                     has[asked.member_id] = has.get(asked.member_id, set()) | assigned[asked.member_id]
                     took |= bool(assigned[asked.member_id])
-                for other, held in has.items():
-                    both = held & assigned.get(asked.member_id, set())
+                for other, owned in has.items():
+                    both = owned & assigned.get(asked.member_id, set())
                     if other != asked.member_id and both:
                         taken = f"{other} has {_named(played, both)}"
                         return f"{taken}, but {asked.member_id} is assigned it (event {place})"
@@ -67,11 +65,7 @@ def no_member_is_assigned_an_owned_partition(*, unheard: Collection[int]) -> Jud
     return judge
 
 
-def _of(rows: tuple[TopicPartitions, ...]) -> set[_Partition]:
-    return {(row.topic_id, number) for row in rows for number in row.partitions}
-
-
-def _named(played: PlayedTrace, partitions: Collection[_Partition]) -> str:
+def _named(played: PlayedTrace, partitions: Collection[Held]) -> str:
     names = {topic.topic_id: topic.name for topic in played.topics(len(played.steps) - 1)}
     return ", ".join(f"{names.get(topic, topic.hex())}:{number}" for topic, number in sorted(partitions))
 
@@ -79,7 +73,7 @@ def _named(played: PlayedTrace, partitions: Collection[_Partition]) -> str:
 def partition_is_given_up_before_it_is_assigned(played: PlayedTrace) -> str | None:
     """INV-KIP-09: a consumer group assigns no partition that one of its classic members got and has not given up,
     unless that member learnt that it is fenced."""
-    owned: dict[tuple[str, str], frozenset[_Partition]] = {}
+    owned: dict[tuple[str, str], frozenset[Held]] = {}
     ids = {topic.name: topic.topic_id for place in range(len(played.steps)) for topic in played.topics(place)}
     took = 0
     for place, step in enumerate(played.steps):
@@ -108,11 +102,9 @@ def partition_is_given_up_before_it_is_assigned(played: PlayedTrace) -> str | No
     return None
 
 
-def _taken(view: ConsumerGroupView, member: str, partitions: frozenset[_Partition]) -> set[_Partition]:
+def _taken(view: ConsumerGroupView, member: str, partitions: frozenset[Held]) -> set[Held]:
     """Return which of the partitions others are assigned, if the member is in the group."""
     if not any(row.member_id == member for row in view.members):
         return set()
-    others = [row for row in view.members if row.member_id != member]
-    return {
-        (rows.topic_id, number) for row in others for rows in row.assigned for number in rows.partitions
-    } & partitions
+    others = (row for row in view.members if row.member_id != member)
+    return held(rows for row in others for rows in row.assigned) & partitions
