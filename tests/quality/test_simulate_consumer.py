@@ -9,6 +9,7 @@ from random import Random
 import pytest
 
 from fencepost.member.consumer import ConsumerSettings, ConsumerState
+from fencepost.protocol.events import Request
 from fencepost.protocol.profiles import INTENDED, KAFKA_4_3, KAFKA_4_4, PROFILES
 from fencepost_conformance.generate.simulate import simulate
 from fencepost_conformance.generate.simulate.consumer_pair import ConsumerPair
@@ -19,6 +20,7 @@ from fencepost_conformance.generate.simulate.run import Simulation
 from fencepost_conformance.run.mutants.catalogue import MUTANTS
 from fencepost_conformance.run.mutants.consumer_member_checks import choose
 from fencepost_conformance.run.mutants.mutant import planted
+from fencepost_conformance.targets.core import CoreSession
 
 
 @pytest.mark.parametrize(
@@ -114,6 +116,27 @@ def test_a_fault_breaks_a_property_of_the_group(mutant, rule):
         reports = (simulate(draw_consumer_plan(seed)) for seed in (*range(30), FENCED))
         rules = {report.broken.rule for report in reports if report.broken}
     assert rule in rules
+
+
+def test_a_new_member_must_learn_its_assignment(monkeypatch):
+    """An answer without it hides a change from nothing to all partitions (INV-KIP-15)."""
+    feed, joins = CoreSession.feed, set()
+
+    def without_assignment(self, event):
+        if isinstance(event, Request) and getattr(event.body, "member_epoch", None) == 0:
+            joins.add(event.id)
+        seen = feed(self, event)
+        replies = [
+            replace(each, body=replace(each.body, assignment=None)) if each.request_id in joins else each
+            for each in seen.replies
+        ]
+        return replace(seen, replies=tuple(replies))
+
+    monkeypatch.setattr(CoreSession, "feed", without_assignment)
+    broken = simulate(draw_consumer_plan(0)).broken
+    assert broken is not None
+    assert broken.rule == "INV-KIP-15"
+    assert "had set(), has {" in str(broken)
 
 
 def test_partitions_that_kafkas_client_does_not_report_go_to_a_second_member():

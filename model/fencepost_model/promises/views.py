@@ -93,7 +93,8 @@ class HeartbeatView:
     ``has_assignment`` are those of the answer.
 
     ``stored``: the member's epoch after the step, None without the member. ``assigned``: the member's assignment before
-    the step and after it, None without the member. ``changed``: the step changed what the log says of the group."""
+    the step and after it, empty without the member; None if it does not matter. ``changed``: the step changed what the
+    log says of the group."""
 
     sent: int
     error: str

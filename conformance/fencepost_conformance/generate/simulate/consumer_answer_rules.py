@@ -29,7 +29,7 @@ from fencepost_model.promises import HeartbeatView
 
 from ...traces.observation import Observation
 from .broken import demand, demand_promises
-from .consumer_group_rules import hard, held
+from .consumer_group_rules import Held, hard, held
 
 Views = Mapping[str, ConsumerGroupView]
 
@@ -122,7 +122,7 @@ class ConsumerAnswerRules:
             answer.member_epoch,
             answer.assignment is not None,
             None if after is None else after.member_epoch,
-            None if before is None or after is None else (held(before.assigned), held(after.assigned)),
+            tuple(set[Held]() if member is None else held(member.assigned) for member in (before, after)),
         )
         demand_promises(seen, text)
         if beat.member_epoch < 0:
