@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import fromstring
@@ -149,6 +151,83 @@ def test_each_case_fails_on_a_falsified_answer() -> None:
 @pytest.mark.all
 def test_each_slow_case_passes_and_fails_on_a_falsified_answer() -> None:
     _session(slow(), slow(), SHORT)
+
+
+def _kind(answer: Any) -> str:
+    """Return what an answer may be about: the offsets of partitions, or the end of a membership in a consumer group."""
+    if "groups" in answer or "topics" in answer:
+        return "offsets" if any(_codes_of_partitions(answer)) else ""
+    ended = "member_epoch" in answer and (answer["member_epoch"] < 0 or answer["error_code"] != "NONE")
+    return "left" if ended else ""
+
+
+def _codes_of(played: Played) -> list[Field]:
+    """Return where the answers of a case have error codes that are easily left unread: those of the partitions in
+    OffsetFetch, and those of heartbeats that leave a consumer group. The number is that of the answer among those of
+    its kind on its connection. The probe of a new topic is no part of the case."""
+    found: list[Field] = []
+    asked: Counter[tuple[str, str]] = Counter()
+    for each in played.exchanges:
+        if each.answer is None or not (kind := _kind(each.answer)):
+            continue
+        number = asked[each.client, kind]
+        asked[each.client, kind] += 1
+        if kind == "offsets":
+            found += [(each.client, number, path) for path in _codes_of_partitions(each.answer)]
+        elif each.request["member_epoch"] < 0 and not each.request["group_id"].startswith("probe-"):
+            found.append((each.client, number, "error_code"))
+    return found
+
+
+def _codes_of_partitions(answer: Any) -> Iterator[str]:
+    groups = (
+        {f"groups.{at}.": group for at, group in enumerate(answer["groups"])} if "groups" in answer else {"": answer}
+    )
+    for where, group in groups.items():
+        for at, topic in enumerate(group.get("topics") or ()):
+            for index, row in enumerate(topic.get("partitions", ())):
+                if "committed_offset" in row:
+                    yield f"{where}topics.{at}.partitions.{index}.error_code"
+
+
+def _each_code_is_read(cases: Sequence[Case], least: int) -> None:
+    """Falsify each such code by itself, in each answer on its connection from there on, since some cases ask again;
+    expect the case to fail. ``least``: how many codes there are."""
+
+    async def session() -> None:
+        async with running(settings=SETTINGS) as ready:
+            broker = BrokerUnderTest(Address(ready.listen.host, ready.listen.port), INTENDED)
+            done = await play_all(cases, broker, AT_ONCE)
+            room = asyncio.Semaphore(AT_ONCE)
+
+            async def one(case: Case, field: Field) -> list[str]:
+                client, first, path = field
+                kind = "left" if path == "error_code" else "offsets"
+                seen = count()
+
+                def falsify(name: str, _: int, answer: Any) -> Any:
+                    of_kind = name == client and _kind(answer) == kind
+                    return _falsified(answer, path, 0) if of_kind and next(seen) >= first else answer
+
+                async with room:
+                    played = await play(case, broker, falsify)
+                return [f"{case.name} {field}"] if played.ending is Ending.PASSED else []
+
+            fields = [(each.case, field) for each in done for field in _codes_of(each)]
+            assert len(fields) >= least
+            unread = await asyncio.gather(*(one(case, field) for case, field in fields))
+            assert not (texts := [text for each in unread for text in each]), "\n".join(texts)
+
+    in_loop(session())
+
+
+def test_the_codes_of_partitions_and_of_leaving_are_read() -> None:
+    _each_code_is_read([CASES[name] for name in ("offsets.fetch.3", "offsets.fetch.5", "consumer.leave.1")], 5)
+
+
+@pytest.mark.all
+def test_each_code_of_partitions_and_of_leaving_is_read() -> None:
+    _each_code_is_read(quick(), 70)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from fencepost.protocol.partitions import TopicPartition
 
 from .answers import Answer
 from .broker_settings import allowed_session_ms
-from .peer import Client, NotReached, Peer
+from .peer import Client, NotReached, Peer, reached
 
 #: the topic that members subscribe to where it need not exist: a classic coordinator does not read subscriptions
 TOPIC: Final = "events"
@@ -167,10 +167,3 @@ async def settle(members: Sequence[ClassicMember], joined: Sequence[Answer]) -> 
     )
     for answer in answers:
         reached("SyncGroup", answer)
-
-
-def reached(api: str, answer: Answer) -> Answer:
-    """Return the answer of a step that only leads to what the case tests. Raises ``NotReached`` for an error."""
-    if answer["error_code"] != "NONE":
-        raise NotReached(f"{api} was answered {answer['error_code']}, before what the case tests")
-    return answer

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from .answers import Answer
-from .peer import Client, NotReached, Peer, Topic
+from .peer import Client, NotReached, Peer, Topic, reached
 
 #: member epochs with a special meaning: to join, to leave, and to leave for a while as a static member
 JOIN, LEAVE, LEAVE_FOR_A_WHILE = 0, -1, -2
@@ -63,9 +63,13 @@ class ConsumerMember:
         self.owned = {topic: list(partitions) for topic, partitions in self.assigned.items()}
         return await self.beat(topic_partitions=rows(self.owned), **changes)
 
-    async def leave(self, epoch: int = LEAVE) -> Answer:
+    async def leave(self, epoch: int = LEAVE, **changes: Any) -> Answer:
         """Leave the group, with epoch -1 or -2."""
-        return await self.beat(member_epoch=epoch)
+        return await self.beat(member_epoch=epoch, **changes)
+
+    async def gone(self, epoch: int = LEAVE, **changes: Any) -> Answer:
+        """Leave the group as a step that only leads to what the case tests. Raises ``NotReached`` for an error."""
+        return reached("ConsumerGroupHeartbeat", await self.leave(epoch, **changes))
 
     def committing(self, *, member_id: str | None = None, epoch: int | None = None) -> dict[str, Any]:
         """Return the fields of OffsetCommit that tell who commits."""
@@ -78,8 +82,7 @@ class ConsumerMember:
         """Send heartbeats, acknowledging each assignment, until this one has come. Raises ``NotReached``."""
         for _ in range(_BEATS):
             answer = await (self.beat() if self.owned == self.assigned else self.acknowledge())
-            if answer["error_code"] != "NONE":
-                raise NotReached(f"ConsumerGroupHeartbeat was answered {answer['error_code']}")
+            reached("ConsumerGroupHeartbeat", answer)
             if self.assigned == assigned == self.owned:
                 return answer
             await asyncio.sleep(_BETWEEN_S)
@@ -99,8 +102,6 @@ async def consumer_member(peer: Peer, topic: Topic, **attributes: Any) -> Consum
 async def joined(peer: Peer, topic: Topic, **attributes: Any) -> ConsumerMember:
     """Return a member that is alone in the group and owns all partitions of the topic. Raises ``NotReached``."""
     member = await consumer_member(peer, topic, **attributes)
-    answer = await member.beat()
-    if answer["error_code"] != "NONE":
-        raise NotReached(f"ConsumerGroupHeartbeat was answered {answer['error_code']}, before what the case tests")
+    reached("ConsumerGroupHeartbeat", await member.beat())
     await member.until({topic.topic_id: list(range(topic.partitions))})
     return member

@@ -9,9 +9,9 @@ from fencepost.protocol.partitions import TopicPartition
 
 from .answers import Answer, NotSupported
 from .broker_settings import POLICY, UPGRADES
-from .classic_member import ClassicMember, reached
+from .classic_member import ClassicMember
 from .consumer_member import ConsumerMember
-from .peer import NotReached, Peer, Topic
+from .peer import NotReached, Peer, Topic, reached
 
 #: how many rounds two members need at most, and the seconds between them
 _ROUNDS, _BETWEEN_S = 200, 0.05

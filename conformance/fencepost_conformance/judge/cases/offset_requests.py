@@ -72,15 +72,18 @@ async def expect_offset(client: Client, group: str, topic: Topic, offset: int, p
 async def expect_offset_soon(peer: Peer, topic: Topic, offset: int, **changes: Any) -> None:
     """Expect a committed offset of partition 0 of the case's group within 20 s; ``changes`` as in ``fetch``."""
     client = await peer.client()
-    committed = None
+    code, committed = "", None
 
     async def is_there() -> bool:
-        nonlocal committed
-        committed = (await fetch(client, peer.group, topic, **changes)).at("topics.0.partitions.0")["committed_offset"]
-        return bool(committed == offset)
+        nonlocal code, committed
+        row = (await fetch(client, peer.group, topic, **changes)).at("topics.0.partitions.0")
+        code, committed = row["error_code"], row["committed_offset"]
+        return (code, committed) == ("NONE", offset)
 
     holds = await peer.until(is_there)
-    peer.require(holds=holds, expected=f"offset {offset} within 20 s", received=f"offset {committed}")
+    peer.require(
+        holds=holds, expected=f"NONE and offset {offset} within 20 s", received=f"{code} and offset {committed}"
+    )
 
 
 def named(topic: Topic, *, by_id: bool) -> dict[str, Any]:

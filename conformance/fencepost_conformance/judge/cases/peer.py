@@ -378,6 +378,13 @@ class Client:
         raise NotReached(f"topic {topic} was not assigned within {_TRIES * _AGAIN_S:g} s")
 
 
+def reached(api: str, answer: Answer) -> Answer:
+    """Return the answer of a step that only leads to what the case tests. Raises ``NotReached`` for an error."""
+    if answer["error_code"] != "NONE":
+        raise NotReached(f"{api} was answered {answer['error_code']}, before what the case tests")
+    return answer
+
+
 @cache
 def spoken(api: str) -> tuple[int, int]:
     """Return the lowest and the highest version of an API that the suite can write and read."""

@@ -160,7 +160,7 @@ async def an_empty_classic_group_is_deleted(peer: Peer) -> None:
 async def an_empty_consumer_group_is_deleted(peer: Peer) -> None:
     """The only member of a consumer group leaves. DeleteGroups deletes the group, and describing it finds none."""
     member = await joined(peer, await peer.topic())
-    await member.leave()
+    await member.gone()
     (await _delete(member.client, peer.group)).expect(error_code="NONE")
     (await described_consumer(peer)).expect(error_code="GROUP_ID_NOT_FOUND")
 

@@ -43,7 +43,7 @@ async def epochs_continue_after_the_group_was_empty(peer: Peer) -> None:
     topic = await peer.topic(partitions=1)
     first = await joined(peer, topic)
     least = first.epoch + (not peer.profile.old_emptied_group_keeps_target_epoch)
-    await first.leave()
+    await first.gone()
     second = await consumer_member(peer, topic)
     answer = (await second.beat()).expect(error_code="NONE")
     received = answer["member_epoch"]

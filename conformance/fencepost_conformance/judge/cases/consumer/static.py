@@ -48,7 +48,7 @@ async def a_restart_keeps_the_partitions(peer: Peer) -> None:
     topic = await peer.topic(partitions=2)
     old = await _static(peer, topic)
     epoch = old.epoch
-    await old.beat(member_epoch=LEAVE_FOR_A_WHILE, instance_id="one")
+    await old.gone(LEAVE_FOR_A_WHILE, instance_id="one")
     new = await consumer_member(peer, topic, instance_id="one")
     answer = (await new.beat()).expect(error_code="NONE", member_epoch=epoch)
     (row,) = answer.rows("assignment.topic_partitions", number=1)
@@ -62,7 +62,7 @@ async def the_old_process_is_fenced(peer: Peer) -> None:
     topic = await peer.topic(partitions=1)
     old = await _static(peer, topic)
     epoch = old.epoch
-    await old.beat(member_epoch=LEAVE_FOR_A_WHILE, instance_id="one")
+    await old.gone(LEAVE_FOR_A_WHILE, instance_id="one")
     new = await consumer_member(peer, topic, instance_id="one")
     await new.beat()
     (await old.beat(member_epoch=epoch, instance_id="one")).expect(error_code="FENCED_INSTANCE_ID")
@@ -121,7 +121,7 @@ async def its_partitions_wait_for_the_restart(peer: Peer) -> None:
         await other.beat()
     await other.acknowledge()
     mine = other.assigned
-    await static.beat(member_epoch=LEAVE_FOR_A_WHILE, instance_id="one")
+    await static.gone(LEAVE_FOR_A_WHILE, instance_id="one")
     for _ in range(3):
         (await other.beat()).expect(error_code="NONE", assignment=None)
         await asyncio.sleep(0.2)

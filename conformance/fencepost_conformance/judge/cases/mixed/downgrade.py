@@ -52,7 +52,7 @@ async def the_classic_member_rejoins_and_leads(peer: Peer) -> None:
     topic = await peer.topic(partitions=2)
     consumer, classic = await _mixed(peer, topic)
     generation = classic.generation_id
-    await consumer.leave()
+    await consumer.gone()
     await until_rebalance(classic)
     answer = (await classic.join()).expect(error_code="NONE", leader=classic.member_id)
     received = answer["generation_id"]
@@ -65,7 +65,7 @@ async def committed_offsets_stay(peer: Peer) -> None:
     topic = await peer.topic(partitions=2)
     consumer, _ = await _mixed(peer, topic)
     await commit(consumer.client, peer.group, topic, {0: 9}, **consumer.committing())
-    await consumer.leave()
+    await consumer.gone()
     await expect_offset(consumer.client, peer.group, topic, 9)
 
 
@@ -76,7 +76,7 @@ async def an_empty_consumer_group_is_replaced(peer: Peer) -> None:
     topic = await peer.topic(partitions=1)
     member = await joined(peer, topic)
     epoch = member.epoch
-    await member.leave()
+    await member.gone()
     classic = await classic_member(peer, topics=(topic.name,))
     answer = (await classic.enter()).expect(error_code="NONE", leader=classic.member_id)
     answer.expect(generation_id=Matches(f"a generation above {epoch}", lambda generation: generation > epoch))
@@ -88,7 +88,7 @@ async def an_empty_consumer_group_knows_no_member(peer: Peer) -> None:
     UNKNOWN_MEMBER_ID."""
     topic = await peer.topic(partitions=1)
     member = await joined(peer, topic)
-    await member.leave()
+    await member.gone()
     classic = await classic_member(peer, topics=(topic.name,), member_id="nobody")
     (await classic.join()).expect(error_code="UNKNOWN_MEMBER_ID")
 
@@ -99,7 +99,7 @@ async def a_static_member_returns_with_the_classic_protocol(peer: Peer) -> None:
     protocol. It is admitted, and the group, which has classic members only, is classic."""
     topic = await peer.topic(partitions=2)
     consumer, _ = await _mixed(peer, topic, instance_id="one")
-    await consumer.beat(member_epoch=LEAVE_FOR_A_WHILE, instance_id="one")
+    await consumer.gone(LEAVE_FOR_A_WHILE, instance_id="one")
     classic = await classic_member(peer, topics=(topic.name,), instance_id="one")
     (await classic.join()).expect(error_code="NONE")
     client = await peer.client()
@@ -131,7 +131,7 @@ async def the_classic_group_works_again(peer: Peer) -> None:
     is stable."""
     topic = await peer.topic(partitions=2)
     consumer, classic = await _mixed(peer, topic)
-    await consumer.leave()
+    await consumer.gone()
     await until_rebalance(classic)
     await classic.join()
     (await classic.sync({classic.member_id: ()})).expect(error_code="NONE")

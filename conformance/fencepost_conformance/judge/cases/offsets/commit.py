@@ -260,7 +260,7 @@ async def a_simple_client_may_commit_to_an_empty_consumer_group(peer: Peer) -> N
     """The only member of a consumer group leaves, and a client without a member commits. The offset is stored."""
     topic = await peer.topic()
     member = await joined(peer, topic)
-    await member.leave()
+    await member.gone()
     answer = await commit(member.client, peer.group, topic, {0: 7})
     answer.at("topics.0.partitions.0").expect(error_code="NONE")
     await expect_offset(member.client, peer.group, topic, 7)

@@ -43,7 +43,7 @@ async def all_offsets_of_a_group(peer: Peer) -> None:
     await commit(client, peer.group, second, {0: 2})
     answer = await fetch(client, peer.group, None, version=client.newest("offset_fetch", most=9))
     rows = answer.rows("topics", number=2)
-    offsets = {row["name"]: row["partitions"][0]["committed_offset"] for row in rows}
+    offsets = {row["name"]: row.at("partitions.0").expect(error_code="NONE")["committed_offset"] for row in rows}
     expected = {first.name: 1, second.name: 2}
     peer.require(holds=offsets == expected, expected=str(expected), received=str(offsets))
 
@@ -70,7 +70,7 @@ async def several_groups_at_once(peer: Peer) -> None:
     answer = await client.ask("offset_fetch", version, groups=rows, require_stable=False)
     for number, row in enumerate(answer.rows("groups", number=2)):
         row.expect(group_id=groups[number], error_code="NONE")
-        row.at("topics.0.partitions.0").expect(committed_offset=number + 1)
+        row.at("topics.0.partitions.0").expect(error_code="NONE", committed_offset=number + 1)
 
 
 @case("offsets.fetch.6", "O-FETCH-04", waits_s=3)
@@ -103,7 +103,7 @@ async def a_member_reads_with_its_epoch(peer: Peer) -> None:
     identity = member.committing()
     await commit(member.client, peer.group, topic, {0: 7}, **identity)
     answer = await fetch(member.client, peer.group, topic, member_id=member.member_id, member_epoch=member.epoch)
-    answer.expect(error_code="NONE").at("topics.0.partitions.0").expect(committed_offset=7)
+    answer.expect(error_code="NONE").at("topics.0.partitions.0").expect(error_code="NONE", committed_offset=7)
 
 
 @case("offsets.fetch.9", "O-FETCH-05", needs=_KIP_848)
