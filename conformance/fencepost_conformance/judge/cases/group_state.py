@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from .answers import Answer
 from .peer import Peer
+
+#: the state of a group that does not exist
+_NO_GROUP: Final = "Dead"
 
 
 async def described(peer: Peer) -> Answer:
@@ -14,8 +19,20 @@ async def described(peer: Peer) -> Answer:
 
 async def expect_state(peer: Peer, state: str) -> Answer:
     """Describe the group and expect this state (``Empty``, ``Stable``, ``PreparingRebalance`` …; ``Dead`` for a group
-    that does not exist). Return the row of DescribeGroups."""
-    return (await described(peer)).expect(group_state=state)
+    that does not exist). Return the row of DescribeGroups.
+
+    The answer to a request may come before its records are committed, and a broker describes what is committed: a group
+    that does not exist yet is described again, for 20 s at most."""
+    row = await described(peer)
+
+    async def exists() -> bool:
+        nonlocal row
+        row = await described(peer)
+        return bool(row.value["group_state"] != _NO_GROUP)
+
+    if state != _NO_GROUP and row.value.get("group_state") == _NO_GROUP:
+        await peer.until(exists)
+    return row.expect(group_state=state)
 
 
 async def described_consumer(peer: Peer) -> Answer:

@@ -23,13 +23,13 @@ def profile_of_traces(checker: Checker, traces: Sequence[Generated]) -> str:
     def passes(trace: Generated, profile: Profile) -> bool:
         return checker.examine([_under(trace, profile)])[0].outcome.verdict is Verdict.PASSED
 
-    for profile in _others(checker.profile.name, PROFILES):
+    for profile in other_profiles(checker.profile.name, PROFILES):
         if traces and all(passes(trace, profile) for trace in traces):
             return profile.name
     return ""
 
 
-def _others(judged: str, profiles: Mapping[str, Profile]) -> Iterator[Profile]:
+def other_profiles(judged: str, profiles: Mapping[str, Profile]) -> Iterator[Profile]:
     """Yield the other profiles: Kafka's releases, the newest first, then the profile without known bugs."""
     order = [name for name in reversed(list(profiles)) if name != INTENDED.name]
     yield from (profiles[name] for name in [*order, INTENDED.name] if name != judged)
@@ -45,7 +45,12 @@ def _under(trace: Generated, profile: Profile) -> Generated:
 def profile_of_recordings(judged: str, traces: Sequence[WireTrace]) -> str:
     """Return the newest profile under which all of these recordings pass, or ``""``; ``judged``: the one under which
     they failed."""
-    for profile in _others(judged, JUDGED):
-        if traces and all(check_trace(trace, profile=profile).verdict is Verdict.PASSED for trace in traces):
+    for profile in other_profiles(judged, JUDGED):
+        if traces and all_pass(traces, profile):
             return profile.name
     return ""
+
+
+def all_pass(traces: Sequence[WireTrace], profile: Profile) -> bool:
+    """Return whether all of these recordings pass under a profile."""
+    return all(check_trace(trace, profile=profile).verdict is Verdict.PASSED for trace in traces)

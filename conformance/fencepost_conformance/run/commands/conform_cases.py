@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from rich.console import Group
+from rich.text import Text
 
 from fencepost.protocol.profiles import PROFILES
 from fencepost_server.look.made import made_now
@@ -34,6 +35,7 @@ from ...traces.wire.access import Access, read_access
 from ...traces.wire.settings import spelled
 from ..brokers import running
 from .conform_traces import Traced, Traces, run_traces, with_traces
+from .other_release import advice
 
 #: settings of a broker that is started for the cases: sessions of consumer groups end within the cases' patience
 _SETTINGS: Final = {
@@ -112,6 +114,7 @@ def conform_cases(
             broker = BrokerUnderTest(address, kafka, access, given)
             asyncio.run(play_all(cases, broker, done=note))
         seconds = time.monotonic() - began
+        is_release_unknown = profile is None and bool(named.host)
         if traces.number:
             after = run_traces(
                 traces,
@@ -119,19 +122,26 @@ def conform_cases(
                 target,
                 kafka.name,
                 client_config,
-                usual=profile is None and (bool(named.host) or named.program == "kfake"),
+                usual=is_release_unknown or (profile is None and named.program == "kfake"),
             )
+        drawn = [each.summary for each in after if each.summary]
+        hint = asyncio.run(advice(done, drawn, broker)) if is_release_unknown and not cut.happened else ""
     order = {name: index for index, name in enumerate(CASES)}
     done.sort(key=lambda each: order[each.case.name])
     result = result_of(done, cases, seconds, strict=strict)
     stopped = cut.reason(f"{len(done)} of {len(cases)} cases played")
-    result.details |= {"target": target, "profile": kafka.name, "cases": [shown.as_json(each) for each in done]}
+    result.details |= {
+        "target": target,
+        "profile": kafka.name,
+        "hint": hint,
+        "cases": [shown.as_json(each) for each in done],
+    }
     result = with_traces(result, after)
     result.stopped = "; ".join(part for part in (stopped, result.stopped) if part) or None
     again = f"fencepost conform {target}" + (f" --profile {profile}" if profile else "")
     xml = shown.junit(done, target, seconds)
     made = made_now(target=target, profile=kafka.name, seeds=_seeds(traces))
-    page = cases_page(done, target, kafka.name, again, result, [each.summary for each in after if each.summary], made)
+    page = cases_page(done, target, kafka.name, again, result, drawn, made, hint)
     for file, text in ((output.junit, xml), (output.html, page)):
         if file is not None:
             file.write_text(text, encoding="utf-8")
@@ -142,7 +152,8 @@ def conform_cases(
         for each in after:
             if each.summary is not None:
                 write_report(output.out / each.protocol, each.summary, each.seconds, traces.seed)
-    table = Group(shown.table(done, again), *(part for each in after for part in each.tables()))
+    tables = [shown.table(done, again), *(part for each in after for part in each.tables())]
+    table = Group(*tables, *[Text(hint, "bold yellow")] * bool(hint))
     finish(result, as_json=output.as_json, table=None if output.as_json else table)
 
 

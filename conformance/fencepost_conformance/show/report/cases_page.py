@@ -27,6 +27,7 @@ def cases_page(  # noqa: PLR0917
     result: Result,
     traces: Sequence[Summary],
     made: Made,
+    hint: str = "",
 ) -> str:
     """Return the page: the verdict, the endings of each family, each case that did not pass with its exchange, and the
     random traces. ``again``: the command that runs a case alone, without its name."""
@@ -35,7 +36,7 @@ def cases_page(  # noqa: PLR0917
         f"<p>Target <code>{escape(target)}</code>, profile <code>{escape(profile)}</code>, "
         f"<code>{escape(again)}</code>: "
         f'<b class="{good}">{result.outcome}</b>{escape(": " + "; ".join(result.gaps)) if result.gaps else ""}</p>',
-        *(f"<p>{escape(note)}</p>" for note in notes(played)),
+        *(f"<p>{escape(note)}</p>" for note in [*notes(played), *[hint] * bool(hint)]),
         *_families(played),
         *_traces(traces),
         *(part for ending in _SHOWN for part in _section(played, ending, again)),
