@@ -19,7 +19,9 @@ const row = (cells, head) => { const tr = el("tr");
   for (const [text, cls] of cells) tr.append(el(head ? "th" : "td", text, cls)); return tr; };
 const table = (name) => { const t = el("table", undefined, "rows"); t.ariaLabel = name; return t; };
 const wide = (t) => { const div = el("div", undefined, "wide"); div.tabIndex = 0; div.append(t); return div; };
-const parts = (a) => Object.entries(a || {}).map(([t, p]) => t + " " + p.join(",")).join("  ") || "–";
+const parts = (a) => Object.entries(a || {}).map(([t, p]) => t + " " + p.join(",")).join("\\n") || "–";
+const lasting = (ms) => ms < 1000 ? ms + " ms" : (ms / 1000).toFixed(1) + " s";
+const times = (n) => n === 1 ? "once" : n + " times";
 function show(s) {
   document.getElementById("where").textContent = s.listen ? s.listen + " · " + s.profile : "";
   document.getElementById("notices").replaceChildren(...(s.notices || []).map(text => el("div", text)));
@@ -32,28 +34,30 @@ function show(s) {
     groups.append(el("div", g.type + " · " + g.state + (g.assignor ? " · " + g.assignor : "") +
       (g.epoch === undefined ? "" : " · epoch " + g.epoch) +
       (g.generation === undefined ? "" : " · generation " + g.generation) + (g.leader ? " · leader " + g.leader : "") +
-      (g.commits === undefined ? "" : " · " + g.rebalances + " rebalances, " + g.rebalance_ms + " ms, " + g.commits +
-      " commits, " + g.back + " went back") + " · lag " + g.lag, g.lag > 0 ? "" : "dim"));
+      (g.commits === undefined ? "" : " · " + g.rebalances + " rebalances in " + lasting(g.rebalance_ms) + ", " +
+      g.commits + " commits, " + g.back + " went back") + " · lag " + g.lag, g.lag > 0 ? "" : "dim"));
     if (g.members.length) {
-      const t = table(g.group + ": members"); t.append(row([["member"], ["client"], ["assignment"], ["target"]], true));
+      const t = table(g.group + ": members"), targets = g.members.some(m => m.target);
+      t.append(row([["member"], ["client"], ["assignment"], ...(targets ? [["target"]] : [])], true));
       for (const m of g.members) t.append(row([[m.member + (m.instance ? " (" + m.instance + ")" : "")],
-        [m.client + " " + m.host], [parts(m.assignment)], [m.target ? parts(m.target) : ""]]));
+        [m.client + " " + m.host], [parts(m.assignment), "lines"],
+        ...(targets ? [[m.target ? parts(m.target) : "", "lines"]] : [])]));
       groups.append(wide(t));
     }
     if (g.offsets.length) {
       const t = table(g.group + ": offsets");
       t.append(row([["topic"], ["partition", "n"], ["committed", "n"], ["end", "n"], ["lag", "n"], ["note"]], true));
       for (const o of g.offsets) t.append(row([[o.topic], [o.partition, "n"], [o.committed, "n"], [o.end, "n"],
-        [o.lag, o.lag > 0 ? "n bad" : "n"], [o.flag || (o.back ? "went back " + o.back + " times" : ""), "bad"]]));
+        [o.lag, o.lag > 0 ? "n bad" : "n"], [o.flag || (o.back ? "went back " + times(o.back) : ""), "bad"]]));
       groups.append(wide(t));
     }
   }
   const rebalances = document.getElementById("rebalances"); rebalances.replaceChildren();
   rebalances.append(row([["at (UTC)"], ["group"], ["protocol"], ["generation or epoch", "n"], ["cause"], ["leader"],
     ["state"], ["ms", "n"]], true));
-  for (const r of s.rebalances) rebalances.append(row([[r.at], [r.group_id],
-    [r.protocol + (r.converted ? " (new)" : "")], [r.generation, "n"],
-    [r.cause + (r.removed ? "; " + r.removed : "")], [r.leader || ""], [r.state],
+  for (const r of s.rebalances) rebalances.append(row([[r.at.replace("T", " ").replace("Z", ""), "word"], [r.group_id],
+    [r.protocol + (r.converted ? " (new)" : ""), "word"], [r.generation, "n"],
+    [r.cause + (r.removed ? "; " + r.removed : ""), "text"], [r.leader || ""], [r.state, "word"],
     [r.duration_ms === null ? "" : r.duration_ms, "n"]]));
 }
 let before = "";
@@ -62,7 +66,10 @@ async function ask() {
     const text = await (await fetch("state")).text();
     if (text !== before) show(JSON.parse(before = text));  // else what has the focus keeps it
   }
-  catch (e) { before = ""; document.getElementById("lines").textContent = "no answer: " + e; }
+  catch (e) { before = ""; 
+    document.getElementById("lines").textContent = "No response from the command that serves this page (" + e.message +
+      "). The view is old.";
+  }
   setTimeout(ask, 1000);
 }
 ask();
