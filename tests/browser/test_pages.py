@@ -9,6 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from driver import Browser
@@ -188,6 +189,36 @@ def test_the_status_page_of_the_server(served: str, browser: Browser) -> None:
         assert browser.problems() == [], scheme
     assert "1.2.3" in browser.script("return document.querySelector('footer.made').innerText")
     browser.open("about:blank")
+
+
+def test_a_failing_cell_of_the_matrix_leads_to_its_exchange(tmp_path: Path, browser: Browser) -> None:
+    """By keys, on a phone: the table scrolls in its frame, and a link leads to the exchange."""
+    browser.open(MAKERS["matrix"](tmp_path).as_uri())
+    browser.resize(390)
+    links = browser.script("return [...document.querySelectorAll('table a')].map(each => each.hash)")
+    assert len(links) > 10
+    for link in links:
+        name = unquote(link[1:])
+        exchange = (
+            f"(() => {{ let each = document.getElementById({name!r}); while (each.tagName !== 'PRE')"
+            "each = each.nextElementSibling; return each; })()"
+        )
+        assert browser.script(f"return document.getElementById({name!r}).tagName") == "H3"
+        assert "client 1 sends JoinGroup v9" in browser.script(f"return {exchange}.textContent")
+    frame = "document.activeElement"
+    for which in ("[role=region]", "pre"):
+        browser.script(f"document.querySelector({which!r}).focus()")
+        assert browser.script(f"return {frame}.scrollWidth > {frame}.clientWidth")
+        browser.press("Right", "Right", "Right")
+        browser.wait(f"{frame}.scrollLeft > 0")
+        assert browser.script("return scrollX") == 0
+    browser.script(f"[...document.querySelectorAll('table a')].find(a => a.hash === {links[3]!r}).focus()")
+    browser.press("Enter")
+    target = f"document.getElementById({unquote(links[3][1:])!r})"
+    browser.wait(f"Math.abs({target}.getBoundingClientRect().top) < 400")
+    assert browser.script("return document.documentElement.scrollWidth") <= 390
+    cut = "[...document.querySelectorAll('tbody td:nth-child(3)')]"
+    assert set(browser.script(f"return {cut}.map(each => getComputedStyle(each).whiteSpace)")) == {"nowrap"}
 
 
 def test_a_square_shows_its_rule(tmp_path: Path, browser: Browser) -> None:

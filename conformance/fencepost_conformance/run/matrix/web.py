@@ -17,6 +17,8 @@ from .results import Row, columns
 from .verdicts import entry_for
 
 _LINK: Final = re.compile(rf"\[([^\]]*)\]\({re.escape(PAGE)}#([^)]*)\)")
+#: whole words in the cells; the table scrolls in its frame
+_STYLE: Final = ".rows td { overflow-wrap: break-word; } .rows td:nth-child(3) { white-space: nowrap; }"
 _NUMBER: Final = re.compile(r"^\d+")
 
 
@@ -38,7 +40,7 @@ def html(rows: Sequence[Row], made: Made) -> str:
         for name in row.families():
             if (case := row.shortest(name)) is not None:
                 parts += _failure(row, name, case)
-    return page("Fencepost: matrix of brokers and clients", "\n".join(parts), made)
+    return page("Fencepost: matrix of brokers and clients", "\n".join(parts), made, style=_STYLE)
 
 
 def _table(kind: str, rows: Sequence[Row], families: Sequence[str]) -> Iterator[str]:
