@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from driver import Browser
 
+from fencepost_conformance.generate.lab.actions import FORMS
 from fencepost_conformance.generate.lab.tours import TOURS
 from fencepost_conformance.run.lab.server import LabServer
 
@@ -106,7 +107,10 @@ def controls(browser: Browser) -> set[str]:
     browser.script("at('timeout').value = 'session_ms'; at('timeout-ms').value = 7000")
     used |= {"timeout", "timeout-ms"}
     press(browser, "#timeouts button")
-    assert "session_ms 7000" in said(browser)
+    assert said(browser) == "new timeout: session_ms 7000"
+    sentences = drawn(browser, "[...document.querySelectorAll('#actions li')].map(each => each.textContent)")
+    assert "the next append fails" in sentences
+    assert not [each for each in sentences if "undefined" in each]
     for _ in range(60):
         if drawn(browser, "!at('repeat').disabled"):
             break
@@ -279,3 +283,15 @@ def unnamed(browser: Browser) -> list[str]:
         ".map(each => each.outerHTML)"
     )
     return found
+
+
+def test_each_action_has_a_sentence(lab: Browser) -> None:
+    assert drawn(lab, "Object.keys(SENTENCES)") == [*FORMS]
+
+
+def test_a_new_session_says_how_to_begin(lab: Browser) -> None:
+    assert drawn(lab, "at('strips').textContent") == "Start a client or begin a tour, then let time pass."
+    start(lab, "c1", "consumer")
+    assert said(lab) == "c1 starts (consumer)"
+    press(lab, "#second")
+    assert "1.0 s" in drawn(lab, "at('strips').textContent")

@@ -117,13 +117,25 @@ const encoded = value => btoa(unescape(encodeURIComponent(JSON.stringify(value))
   .replace(/\+/g, '-').replace(/\//g, '_').replace(/=+$/, '');
 const decoded = text => JSON.parse(decodeURIComponent(escape(atob(text.replace(/-/g, '+').replace(/_/g, '/')))));
 
-function words(action) {
-  const {do: what, ...rest} = action;
-  const parts = Object.entries(rest).map(([name, value]) =>
-    name === 'changes' ? Object.entries(value).map(pair => pair.join(' ')).join(', ')
-      : name === 'client' || name === 'protocol' ? value : value === true ? name : `${name} ${value}`);
-  return [what, ...parts].join(' ');
-}
+const message = action => action.message ? `message ${action.message}` : 'the next message';
+const SENTENCES = {
+  start: a => `${a.client} starts (${a.protocol}${a.static ? ', static' : ''})`,
+  stop: a => `${a.client} stops`,
+  crash: a => `${a.client} crashes`,
+  slow: a => a.ms ? `each poll of ${a.client} takes ${seconds(a.ms)}` : `${a.client} is quick again`,
+  freeze: a => `${a.client} freezes for ${seconds(a.ms)}`,
+  grow: a => `the topic gets ${a.by > 1 ? `${a.by} partitions` : 'a partition'}`,
+  lose: a => `${message(a)} is lost`,
+  delay: a => `${message(a)} is delayed by ${seconds(a.ms)}`,
+  repeat: a => `${message(a)} arrives twice`,
+  'fail-append': () => 'the next append fails',
+  move: a => `the coordinator moves, in ${seconds(a.ms)}`,
+  timeouts: a => `new timeout: ${Object.entries(a.changes).map(pair => pair.join(' ')).join(', ')}`,
+  step: () => 'one step',
+  change: () => 'until the next change',
+  run: a => `${seconds(a.ms)} pass`,
+};
+const words = action => SENTENCES[action.do](action);
 
 // --- drawing ---
 
@@ -217,7 +229,9 @@ function strips(view) {
         drawn('rect', {x: `${x(from)}%`, y: y + 1, width: `${width}%`, height: high - 3, class: 'clash'}));
     }
   });
-  for (let tick = 0; tick <= 4; tick++) picture.append(drawn('text', {
+  if (!view.now) picture.append(drawn('text', {x: 0, y: list.length * high + 14, class: 'strip'},
+    'Start a client or begin a tour, then let time pass.'));
+  for (let tick = 0; tick <= 4 && view.now; tick++) picture.append(drawn('text', {
     x: `${x(end * tick / 4)}%`, y: list.length * high + 14, class: 'strip',
     'text-anchor': tick === 4 ? 'end' : 'start'}, `${(end * tick / 4000).toFixed(1)} s`));
   return picture;
@@ -225,7 +239,7 @@ function strips(view) {
 
 function counters(counted) {
   const rows = [
-    [seconds(counted.unowned_ms), 'partition-seconds without an owner'],
+    [(counted.unowned_ms / 1000).toLocaleString('en'), 'partition-seconds without an owner (dashed)'],
     [counted.moved, 'partitions moved'],
     [counted.returned, 'given up and taken back'],
     [counted.repeated, 'records processed again'],
@@ -511,8 +525,9 @@ async function save(path) {
     link.href = URL.createObjectURL(new Blob([text], {type: 'application/jsonl'}));
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    const lines = text.split('\n').length - 1;
     const command = path === 'trace' ? 'fencepost replay' : 'fencepost validate';
-    say(`saved lab-${path}.jsonl, ${text.split('\n').length - 1} lines; read it with: ${command} lab-${path}.jsonl`);
+    say(`saved lab-${path}.jsonl, ${lines} ${lines === 1 ? 'line' : 'lines'}; read it with: ${command} lab-${path}.jsonl`);
   } catch (wrong) { say(wrong.message, true); }
 }
 press('trace', () => save('trace'));
