@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -197,8 +198,8 @@ def unknown_types() -> list[LogRow]:
 
 def test_records_of_unknown_types_and_torn_ones_are_counted() -> None:
     _, _, said = only(unknown_types())
-    assert "1 records of unknown type 99 were skipped" in said
-    assert said.count("records that cannot be decoded") == 2
+    assert "1 record of unknown type 99 was skipped" in said
+    assert said.count("1 record that cannot be decoded (") == 2
 
 
 def test_reasons_of_skipped_records_are_limited() -> None:
@@ -349,10 +350,14 @@ def test_broken_line_of_a_dump(tmp_path: Path, line: str, capsys: pytest.Capture
 def test_unreadable_sources_give_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "text").write_text("no dump")
     folder = write_segments(tmp_path / "log", log(commit(1, group="orders")))
+    noise = tmp_path / "log" / "noise.log"
+    noise.write_bytes(b"\xff" * 200)
     for words, said in (
         (["--log", str(tmp_path / "none")], "no such file or folder"),
         (["--log", str(tmp_path / "text")], "neither a log segment (.log) nor a dump"),
         (["--log", str(tmp_path)], "no log segments"),
+        (["--log", str(noise)], "no record could be read: "),
+        (["g", "--log", str(noise)], "no batch at byte 0"),
         ([], "say where the records are"),
         (["--log", str(folder), "--bootstrap", "x:1"], "say where the records are"),
         (["--log", str(folder), "--client-config", "x"], "--client-config is for --bootstrap only"),
@@ -429,7 +434,11 @@ def test_page_shows_owners_and_events_and_names_are_escaped() -> None:
     history = history_of([*rows, *rows_of([commit(1, group=name), commit(0, group=name)], BEGIN_MS, 10_000, 1)], name)
     (group,) = history.groups
     html = history_page(history, group, ["<script>"], MADE)
-    assert html.count("<title>") == 1 + len(group.strips) + sum(each.duration_ms is not None for each in group.events)
+    titles = re.findall("<title>([^<]*)</title>", html)[1:]
+    ended = [int(found[1] or 1) for title in titles if (found := re.match(r"(?:(\d+) )?rebalances? to ", title))]
+    owners = [int(found[1] or 1) for title in titles if (found := re.search(r": (?:(\d+) owners|.*), \d", title))]
+    assert sum(ended) == sum(each.duration_ms is not None for each in group.events)
+    assert sum(owners) == len(group.strips)
     for event in group.events:
         assert f'id="o{event.offset}"' in html
         assert escape(sentence(event, history.names)) in html

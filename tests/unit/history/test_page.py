@@ -56,6 +56,8 @@ def test_the_legend_has_some_of_many_members() -> None:
     assert page_of(20).count('class="swatch') == 20
     assert page_of(900).count('class="swatch') == 20
     assert "and 880 more members" in page_of(900)
+    assert "too short to draw" in page_of(900)
+    assert "too short to draw" not in page_of(20)
 
 
 def test_each_bar_of_a_rebalance_leads_to_a_row_of_the_page() -> None:

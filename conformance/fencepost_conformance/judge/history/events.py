@@ -227,6 +227,13 @@ class LogFacts:
     unknown: dict[str, int] = field(default_factory=dict)
 
 
+def skipped(count: int, reason: str) -> str:
+    """Return the line for records that were skipped. ``reason``: a text that begins with ``records``."""
+    if count == 1:
+        reason = reason.replace("records", "record", 1).replace("which belong to", "which belongs to")
+    return f"{count:,} {reason} {'was' if count == 1 else 'were'} skipped"
+
+
 @dataclass(frozen=True, slots=True)
 class History:
     """The groups of a log, worst first; ``names`` of topics by their ids."""

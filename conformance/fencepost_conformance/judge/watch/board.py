@@ -20,7 +20,7 @@ from ...common.nearest import unknown
 from ...traces.live.look import Look
 from ...traces.offsets_log.follow import Piece
 from ...traces.offsets_log.rows import TOPIC, Notices
-from ..history.events import Place
+from ..history.events import Place, skipped
 from ..history.life import CLASSIC, Life
 from ..history.one_pass import PartitionPass
 from .rebalances import Happened, Rebalances
@@ -215,7 +215,7 @@ class Board:
         for each in logs:
             reasons.update(each.unknown)
         for reason, count in reasons.items():
-            yield f"{count:,} {reason} were skipped"
+            yield skipped(count, reason)
 
     def lost(self, reason: str, at_ms: int) -> None:
         """Note that no broker responds."""

@@ -47,10 +47,12 @@ def history(  # noqa: PLR0917
     reader = Reader(Source(log, bootstrap, client_config), engine, place_for(engine, master, conf, workers, wait))
     with progress("records") as meter:
         found, notices = reader.read(meter, group)
+        unread = notices.lines()
+        if unread and not found.records:
+            raise CannotRun(f"no record could be read: {'; '.join(unread)}")
         if group is not None and not found.groups:
             others = [each.group for each in reader.read(meter, None)[0].groups]
             raise CannotRun(unknown("group", group, others, "fencepost history without a group lists all"))
-    unread = notices.lines()
     if html is not None:
         made = made_now(group=group, source=log or bootstrap)
         html.write_text(history_page(found, found.groups[0] if group else None, unread, made), encoding="utf-8")

@@ -23,6 +23,9 @@ _TICKS = 6
 _LEAST: Final = 1.5
 #: the widest part that is drawn for several
 _MOST: Final = 6
+#: the class of such a part
+_BRIEF: Final = "brief"
+_TOO_SHORT: Final = " · dark: several owners, too short to draw each"
 #: members in the legend; the others are in the titles of the strips, and in the filter
 _LEGEND: Final = 20
 
@@ -60,14 +63,16 @@ def strips(history: History, group: GroupHistory, listed: Container[int]) -> str
         parts += _owners(named(place, history.names), [*owned], axis, group.last_ms, rows[place], numbers)
     size = f'viewBox="0 0 {_NAMES + _WIDTH + 10} {height + 20}" width="{_NAMES + _WIDTH + 10}"'
     picture = f'<svg {size} role="group" aria-label="Owners of partitions over time">{"".join(parts)}</svg>'
+    brief = f'class="{_BRIEF}"' in picture
     members = [*numbers, *(name for event in group.events for name in members_of(event))]
     return (
         "<h2>Who held which partition</h2>"
-        f'<div class="held">{filter_of("member", members)}{_legend(numbers)}<div class="picture">{picture}</div></div>'
+        f'<div class="held">{filter_of("member", members)}{_legend(numbers, brief=brief)}'
+        f'<div class="picture">{picture}</div></div>'
     )
 
 
-def _legend(numbers: Mapping[str, int]) -> str:
+def _legend(numbers: Mapping[str, int], *, brief: bool) -> str:
     shown = "".join(
         f'<span style="min-width: 0">{swatch(number)}{escape(member)}</span>'
         for member, number in numbers.items()
@@ -76,7 +81,7 @@ def _legend(numbers: Mapping[str, int]) -> str:
     more = f"<span>and {counted(len(numbers) - _LEGEND, 'more members')}</span>" if len(numbers) > _LEGEND else ""
     return (
         f'<div class="legend" style="overflow-wrap: anywhere">{shown}{more}'
-        '<span class="dim">grey bands: rebalances · dark: several owners, too short to draw each</span></div>'
+        f'<span class="dim">grey bands: rebalances{_TOO_SHORT if brief else ""}</span></div>'
     )
 
 
@@ -118,7 +123,7 @@ def _owners(  # noqa: PLR0917
         one = here[0].member if first == last else counted(len(here), "owners")
         title = f"{name}: {one}, {time_of(here[0].begin_ms)} to {until}"
         members = dict.fromkeys(each.member for each in here)
-        kind = f"m{numbers[here[0].member] % COLOURS}" if len(members) == 1 else "brief"
+        kind = f"m{numbers[here[0].member] % COLOURS}" if len(members) == 1 else _BRIEF
         yield (
             f'<rect{about(members)} class="{kind}" x="{begin}" y="{y}" width="{max(round(end - begin, 1), 1)}" '
             f'height="{_BAR}"><title>{escape(title)}</title></rect>'

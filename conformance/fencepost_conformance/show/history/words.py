@@ -9,7 +9,7 @@ from rich.markup import escape
 from fencepost_server.observe.logs import one_line
 
 from ...common.counting import counted
-from ...judge.history.events import Event, History, Kind, LogFacts, Move, Place
+from ...judge.history.events import Event, History, Kind, LogFacts, Move, Place, skipped
 from ...traces.offsets_log.dump import iso
 
 #: partitions of one move that are listed; of the rest only the number
@@ -144,4 +144,4 @@ def _about(facts: LogFacts) -> Iterable[str]:
     if facts.unordered:
         yield f"{counted(facts.unordered, 'records')} are not in the order of their offsets, and were skipped"
     for reason, count in facts.unknown.items():
-        yield f"{count:,} {reason} were skipped"
+        yield skipped(count, reason)
