@@ -199,10 +199,17 @@ class Intended(RuleBasedStateMachine):
             assert member.join is None or group.state == PREPARING or replacing
             for request in (member.join, member.sync):
                 assert request in (None, ANSWERED) or request not in self.answered
-        if group.state in (COMPLETING, STABLE):
-            assert group.protocol_name is not None
+
+    @invariant()
+    def members(self) -> None:
+        """The model keeps more than the promise: a leader is a member in the join phase too (INV-MEM-04)."""
+        group = self.group
+        if group is None:
+            return
         ids = [member.member_id for member in group.members]
         assert ids == sorted(set(ids))
+        assert (group.leader in ids) if ids else group.leader is None
+        assert group.state not in (COMPLETING, STABLE) or group.protocol_name is not None
 
     @invariant()
     def timers(self) -> None:
