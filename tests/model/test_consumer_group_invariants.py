@@ -82,6 +82,8 @@ class Intended(RuleBasedStateMachine):
         if reply is not None and isinstance(step, ConsumerHeartbeat) and after is not None:
             assert broken_by_answer(step.body, reply, before, after, self.profile) == []
             assert reply.error_code is ErrorCode.NONE or found.records == ()
+            joins = step.body.member_epoch == 0 and reply.error_code is ErrorCode.NONE
+            assert not joins or reply.assignment is not None  # M-RSP-01
         self.group = after
 
     def member(self, member_id: str) -> Member | None:

@@ -40,9 +40,9 @@ def _one_target(group: GroupView) -> str:
         if member_id not in ids:
             return f"{member_id} has a target and is not a member"
         for each in target:
-            if each in targets:
-                return f"partition {each} is in the targets of {targets[each]} and {member_id}"
-            targets[each] = member_id
+            other = targets.setdefault(each, member_id)
+            if other != member_id:
+                return f"partition {each} is in the targets of {other} and {member_id}"
     return ""
 
 

@@ -203,6 +203,7 @@ def group(*members: MemberView, epoch: int = 5, assigned: int = 5, **more: Any) 
         (group(epoch=4), ["INV-KIP-03"]),
         (group(member(1, 6), epoch=6, assigned=5), ["INV-KIP-03"]),
         (group(member(1), member(2), target={"m1": [1], "m2": [1]}), ["INV-KIP-05"]),
+        (group(member(1), target={"m1": [1, 1]}), []),
         (group(member(1), target={"m1": [1], "m2": [2]}), ["INV-KIP-05"]),
         (group(member(1, 5, [1]), target={"m1": [2]}), ["INV-KIP-06"]),
         (group(member(1, 4, [1]), target={"m1": [2]}), []),
