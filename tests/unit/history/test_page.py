@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 
 from fencepost.member.consumer_protocol import Assignment, encode_assignment
@@ -10,6 +11,7 @@ from fencepost.member.partitions import TopicPartition
 from fencepost.protocol.records import GroupMetadataKey, GroupMetadataMember, GroupMetadataValue, Record
 from fencepost_conformance.judge.history.one_pass import history_of
 from fencepost_conformance.show.history.page import history_page
+from fencepost_conformance.show.history.words import COLUMNS
 from fencepost_server.look.made import Made
 
 from .logs import rows_of
@@ -73,3 +75,16 @@ def test_events_are_in_tables_of_a_hundred() -> None:
     sizes = [part.count("<tr") for part in parts]
     assert sum(sizes) == 5_000
     assert set(sizes) == {100}
+
+
+def test_thousands_of_groups_are_in_tables_of_a_hundred() -> None:
+    rows = [
+        row
+        for number in range(250)
+        for row in rows_of([replace(generation(1, BEGIN_MS), key=GroupMetadataKey(f"g-{number}"))], BEGIN_MS, number)
+    ]
+    page = history_page(history_of(rows), None, [], Made("1.2.3", "", "today", "a test"))
+    parts = page.split('<div class="part">')[1:]
+    assert [part.count("<tr data-about") for part in parts] == [100, 100, 50]
+    assert parts[0].count("<td class=n>") == 100 * (len(COLUMNS) - 3)
+    assert page.count("<th class=n>") == len(COLUMNS) - 3

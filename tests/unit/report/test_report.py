@@ -307,6 +307,7 @@ def test_equal_states_and_pictures_are_in_the_page_once() -> None:
 
 def test_a_packed_chart_has_the_same_html() -> None:
     data = chart_data(plan_of(chart(marked=9)))
+    data["cells"].append("<b>a tag</b> and text")
     small = packed(data)
     assert len({*small["pieces"]}) == len(small["pieces"])
 

@@ -335,7 +335,7 @@ _ROLL: Final = Tour(
             lambda lab: _classic_members(lab) == 1 and _share(lab, "c1", "c2") == [3, 3],
         ),
         Chapter(
-            "c2 stops. The last member of KIP-848 has left, and the group is classic again.",
+            "c2 restarts with the classic protocol. No member of KIP-848 is left, so the group is classic again.",
             ({"do": "stop", "client": "c2"}, _run(6_000), _start("c2", "cooperative"), _run(15_000)),
             lambda lab: _kind(lab) == "classic" and _share(lab, "c1", "c2") == [3, 3],
         ),

@@ -16,7 +16,7 @@ from .words import COLUMNS, lasting, named, notices, sentence, time_of
 
 #: events in the table of a page; the terminal and --json have all
 _LISTED = 5_000
-#: events in each table of a page; a browser does not lay out a table that is far from the view
+#: rows of each table of a page
 _TOGETHER = 100
 
 
@@ -48,20 +48,34 @@ def _overview(history: History) -> str:
         for each in history.groups
     )  # fmt: skip
     names = [each.group for each in history.groups]
-    return filter_of("group", names) + _table(COLUMNS, rows, texts=3, filtered=True)
+    columns = f'<colgroup><col class="name">{"<col>" * (len(COLUMNS) - 1)}</colgroup>'
+    head = f"<table>{columns}<thead>{_heads(COLUMNS, texts=3)}</thead></table>"
+    parts = _parts([_row(row, texts=3, about=about(row[:1])) for row in rows], columns)
+    return f'{filter_of("group", names)}<div class="wide"><div class="groups">{head}{parts}</div></div>'
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int, *, filtered: bool = False) -> str:
-    """Return a table; the first ``texts`` columns are text, the others numbers. ``filtered``: the first column is the
-    name by which a row is chosen."""
-    head = "".join(f"<th>{escape(each)}</th>" for each in heads)
-    body = "".join(
-        f"<tr{about(row[:1]) if filtered else ''}>"
-        + "".join(f"<td{'' if at < texts else ' class=n'}>{escape(cell)}</td>" for at, cell in enumerate(row))
-        + "</tr>"
-        for row in rows
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], texts: int) -> str:
+    """Return a table; the first ``texts`` columns are text, the others numbers."""
+    body = "".join(_row(row, texts) for row in rows)
+    return f"<table><thead>{_heads(heads, texts)}</thead><tbody>{body}</tbody></table>"
+
+
+def _heads(heads: Sequence[str], texts: int) -> str:
+    cells = (f"<th{'' if at < texts else ' class=n'}>{escape(each)}</th>" for at, each in enumerate(heads))
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _row(row: Sequence[str], texts: int, about: str = "") -> str:
+    cells = "".join(f"<td{'' if at < texts else ' class=n'}>{escape(cell)}</td>" for at, cell in enumerate(row))
+    return f"<tr{about}>{cells}</tr>"
+
+
+def _parts(rows: Sequence[str], columns: str) -> str:
+    """Return the rows in tables of a hundred: a browser does not lay out a table that is far from the view."""
+    return "".join(
+        f'<div class="part"><table>{columns}<tbody>{"".join(rows[at : at + _TOGETHER])}</tbody></table></div>'
+        for at in range(0, len(rows), _TOGETHER)
     )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _commits(history: History, group: GroupHistory) -> str:
@@ -87,12 +101,8 @@ def _events(history: History, group: GroupHistory, shown: Sequence[Event]) -> st
     first = {each.offset: at for at, each in reversed([*enumerate(shown)])}  # a record may cause several events
     rows = [_event(each, history.names, linked=first[each.offset] == at) for at, each in enumerate(shown)]
     before = f'<p class="dim">{left:,} earlier events are not on this page</p>' if left else ""
-    tables = "".join(
-        '<div class="part"><table><colgroup><col class="time"><col class="offset"><col></colgroup>'
-        f"<tbody>{''.join(rows[at : at + _TOGETHER])}</tbody></table></div>"
-        for at in range(0, len(rows), _TOGETHER)
-    )
-    return f"<h2>Events</h2>{before}{tables}"
+    columns = '<colgroup><col class="time"><col class="offset"><col></colgroup>'
+    return f"<h2>Events</h2>{before}{_parts(rows, columns)}"
 
 
 def _event(event: Event, names: Mapping[str, str], *, linked: bool) -> str:
