@@ -350,6 +350,7 @@ def test_connections_of_one_client_share_a_lane_if_they_are_many(form: str, name
     assert chart_data(many)["clients"] == [next(iter(many.columns))]
     assert {tuple(row[3]) for row in chart_data(many)["steps"]} == {(next(iter(many.columns)),)}
     assert name in chart_data(many)["heads"]
+    assert max(len(line.plain) for line in text_chart(long_chart([form.format(at) for at in range(400)], 400))) <= 100
 
 
 @pytest.mark.parametrize(("kind", "steps"), [("held m0", [3]), ("held m0 leaving", [7]), ("held m1", [10])])

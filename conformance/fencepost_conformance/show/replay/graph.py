@@ -10,7 +10,7 @@ from textwrap import wrap
 
 from rich.text import Text
 
-from ..report.chart import Chart, holders
+from ..report.chart import Chart, columns_of, holders
 from ..report.holdings import GroupAt, MemberAt, after_each
 from ..report.names import Partition, compact
 from ..report.palette import letter
@@ -38,12 +38,14 @@ class _Graph:
     """The lanes: letters for clients, ``◆`` for the coordinator, ``≡`` for its log."""
 
     def __init__(self, lanes: Sequence[str], width: int) -> None:
-        clients = [lane for lane in lanes if lane not in (COORDINATOR, LOG)]
-        self._signs = {lane: letter(at) for at, lane in enumerate(clients)}
+        columns = columns_of([lane for lane in lanes if lane not in (COORDINATOR, LOG)])
+        self._signs = {name: letter(at) for at, name in enumerate(columns)}
         self._signs |= {lane: sign for lane, sign in ((COORDINATOR, "◆"), (LOG, "≡")) if lane in lanes}
-        self._step = next((step for step in (3, 2) if len(lanes) * step <= width // 3), 1)
-        self._places = {lane: at * self._step for at, lane in enumerate(lanes)}
-        self._width = (len(lanes) - 1) * self._step + 1
+        columns |= {lane: [lane] for lane in (COORDINATOR, LOG) if lane in lanes}
+        self._step = next((step for step in (3, 2) if len(columns) * step <= width // 3), 1)
+        self._heads = {name: at * self._step for at, name in enumerate(columns)}
+        self._places = {lane: self._heads[name] for name, sharing in columns.items() for lane in sharing}
+        self._width = (len(columns) - 1) * self._step + 1
         self._room = max(width - self._width - 2, _LEAST)
 
     def legend(self) -> list[Text]:
@@ -52,8 +54,8 @@ class _Graph:
 
     def heads(self) -> Text:
         row = [" "] * self._width
-        for lane, place in self._places.items():
-            row[place] = self._signs[lane]
+        for name, place in self._heads.items():
+            row[place] = self._signs[name]
         return Text("".join(row), style="bold")
 
     def lines(

@@ -98,9 +98,7 @@ def _moved(x: float, y: float, drawn: str, kind: str = "", step: int | None = No
 def plan_of(chart: Chart) -> Plan:
     """Return the layout of a chart."""
     plan = Plan(chart, standing=after_each([step.groups for step in chart.steps]))
-    lanes = [lane for lane in chart.lanes if lane not in (COORDINATOR, LOG)]
-    for lane in lanes:
-        plan.columns.setdefault(_client_of(lane) if len(lanes) > MOST_LANES else lane, []).append(lane)
+    plan.columns = columns_of([lane for lane in chart.lanes if lane not in (COORDINATOR, LOG)])
     lane_width = max(LANE, LANES / max(len(plan.columns), 1))
     for number, sharing in enumerate(plan.columns.values()):
         plan.x |= dict.fromkeys(sharing, TIME + lane_width * (number + 0.5 if number else 0.3))
@@ -121,6 +119,14 @@ def plan_of(chart: Chart) -> Plan:
     names = {f"{group}·{topic}" for group, (topic, _) in plan.strips}
     plan.head = max(54.0, 40 + max((len(_shortened(name, NAME)) for name in names), default=0) * 5.4)
     return plan
+
+
+def columns_of(clients: Sequence[str]) -> dict[str, list[str]]:
+    """Return the columns to draw, each with its lanes: one for each lane, or of too many one for each client."""
+    columns: dict[str, list[str]] = {}
+    for lane in clients:
+        columns.setdefault(_client_of(lane) if len(clients) > MOST_LANES else lane, []).append(lane)
+    return columns
 
 
 def _client_of(lane: str) -> str:
