@@ -37,6 +37,7 @@ def test_a_printed_value_is_parsed_to_the_same_value(value: object) -> None:
         ("<<>>", ()),
         ("2..4", frozenset({2, 3, 4})),
         ('[a |-> TRUE,\n   b |-> "q\\"x"]', record(a=True, b='q"x')),
+        ("[2jr |-> 1, e2 |-> -3, 7_a |-> 1..2]", function({"2jr": 1, "e2": -3, "7_a": frozenset({1, 2})})),
     ],
 )
 def test_tlc_notation(text: str, value: object) -> None:

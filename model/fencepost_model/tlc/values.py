@@ -36,7 +36,7 @@ def record(**fields: TlaValue) -> TlaValue:
 
 
 _TOKEN: Final = re.compile(
-    r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<int>-?\d+)|(?P<name>\w+)|(?P<op><<|>>|\|->|:>|@@|\.\.|[{}\[\](),]))'
+    r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<int>-?\d+(?!\w))|(?P<name>\w+)|(?P<op><<|>>|\|->|:>|@@|\.\.|[{}\[\](),]))'
 )
 _ESCAPE: Final = re.compile(r"\\(.)")
 
