@@ -140,6 +140,10 @@ FINDINGS: tuple[Finding, ...] = (
         "consumer/downgrade-leaves-member-waiting",
     ),
     *_all(
+        at_the_end(consumer.unassigned_partition_of_a_downgraded_group_causes_a_rebalance),
+        "consumer/downgrade-rebalance-lost-by-fail-over",
+    ),
+    *_all(
         _THERE,
         "consumer/join-timer-after-upgrade",
     ),

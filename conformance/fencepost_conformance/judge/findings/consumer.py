@@ -12,7 +12,7 @@ from fencepost.protocol.consumer_messages import (
 )
 from fencepost.protocol.consumer_view import ConsumerGroupView, ConsumerMemberView, MemberState
 from fencepost.protocol.errors import ErrorCode
-from fencepost.protocol.events import AppendFailed, TimerKind, TopicsChanged
+from fencepost.protocol.events import AppendFailed, Load, TimerKind, TopicsChanged
 from fencepost.protocol.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -176,6 +176,41 @@ def no_member_is_assigned_more_than_its_sync_returned(played: PlayedTrace, place
             if owes != has:
                 more = ", ".join(f"{topic}:{number}" for topic, number in sorted(owes - has))
                 return f"{view.group_id} is Stable; {row.member_id} should own {more}, but no answer says so"
+    return None
+
+
+def unassigned_partition_of_a_downgraded_group_causes_a_rebalance(
+    played: PlayedTrace, place: int, step: Step
+) -> str | None:
+    """X-DOWN-06, LIV-05: when a group has been downgraded and loaded, each partition that its members subscribe to is
+    assigned, or some member is asked to rejoin."""
+    loads = [at for at, each in enumerate(played.steps) if isinstance(each.event, Load) and each.event.records]
+    reached(loads, "no written record is loaded")
+    before = {name for each in played.steps[: loads[-1]] for name in each.consumer}
+    views = [view for name, view in step.classic.items() if name in before and view.members]
+    reached(views, "no downgraded group has members after the load")
+    for view in views:
+        beats = {
+            body.member_id: getattr(answer, "error_code", None)
+            for at, body, answer in played.asked(HeartbeatRequest)
+            if at > loads[-1] and body.group_id == view.group_id
+        }
+        if ErrorCode.REBALANCE_IN_PROGRESS in beats.values():
+            continue
+        for row in view.members:
+            accepted = beats.get(row.member_id) is ErrorCode.NONE
+            reached(accepted, f"the last heartbeat of {row.member_id} is not accepted")
+        assigned = {each for row in view.members for each in _partitions(row.assignment)}
+        wanted = {
+            name
+            for row in view.members
+            for each in row.protocols
+            for name in embedded.decode_subscription(each.metadata).topics
+        }
+        for topic in played.topics(place):
+            for number in range(topic.partitions):
+                if topic.name in wanted and (topic.name, number) not in assigned:
+                    return f"{view.group_id} asks no member to rejoin, but {topic.name}:{number} has no owner"
     return None
 
 
