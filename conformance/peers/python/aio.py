@@ -21,13 +21,18 @@ ASSIGNORS = {
 
 
 class Listener(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Prints the assignment that the client reports; it has no callback for lost partitions."""
+    """Prints the assignment that the client reports; it has no callback for lost partitions. aiokafka rebalances beside
+    the application, so partitions are given up when the record under way is processed, as its documentation advises."""
 
-    def on_partitions_assigned(self, assigned: Any) -> None:
+    def __init__(self, processing: asyncio.Lock) -> None:
+        self._processing = processing
+
+    async def on_partitions_assigned(self, assigned: Any) -> None:
         driver.say_partitions("assigned", assigned)
 
-    def on_partitions_revoked(self, revoked: Any) -> None:
-        driver.say_partitions("revoked", revoked)
+    async def on_partitions_revoked(self, revoked: Any) -> None:
+        async with self._processing:
+            driver.say_partitions("revoked", revoked)
 
 
 def settings(given: driver.Options) -> dict[str, Any]:
@@ -63,11 +68,13 @@ async def commit(consumer: AIOKafkaConsumer, topic: str, partition: int, offset:
 async def consume(consumer: AIOKafkaConsumer, given: driver.Options) -> None:
     """Process records until the task is cancelled. An asynchronous commit runs beside the next record."""
     commits: set[asyncio.Task[None]] = set()
-    consumer.subscribe(list(given.topics), listener=Listener())
+    processing = asyncio.Lock()
+    consumer.subscribe(list(given.topics), listener=Listener(processing))
     await consumer.start()
     async for record in consumer:
-        await asyncio.sleep(given.processing_s)
-        driver.say("processed", topic=record.topic, partition=record.partition, offset=record.offset)
+        async with processing:
+            await asyncio.sleep(given.processing_s)
+            driver.say("processed", topic=record.topic, partition=record.partition, offset=record.offset)
         if given.commit == "auto":
             continue
         task = asyncio.create_task(commit(consumer, record.topic, record.partition, record.offset + 1))
