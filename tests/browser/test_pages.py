@@ -4,6 +4,7 @@ foot says what made it."""
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -191,6 +192,14 @@ def test_the_status_page_of_the_server(served: str, browser: Browser) -> None:
     browser.open("about:blank")
 
 
+def until_it_rests(browser: Browser, position: str) -> None:
+    """Wait until a scroll by keys has ended: on a busy machine it would cancel the scroll to a link's target."""
+    before, now = -1, browser.script(f"return {position}")
+    while before != now:
+        time.sleep(0.3)
+        before, now = now, browser.script(f"return {position}")
+
+
 def test_a_failing_cell_of_the_matrix_leads_to_its_exchange(tmp_path: Path, browser: Browser) -> None:
     """By keys, on a phone: the table scrolls in its frame, and a link leads to the exchange."""
     browser.open(MAKERS["matrix"](tmp_path).as_uri())
@@ -211,6 +220,7 @@ def test_a_failing_cell_of_the_matrix_leads_to_its_exchange(tmp_path: Path, brow
         assert browser.script(f"return {frame}.scrollWidth > {frame}.clientWidth")
         browser.press("Right", "Right", "Right")
         browser.wait(f"{frame}.scrollLeft > 0")
+        until_it_rests(browser, f"{frame}.scrollLeft")
         assert browser.script("return scrollX") == 0
     browser.script(f"[...document.querySelectorAll('table a')].find(a => a.hash === {links[3]!r}).focus()")
     browser.press("Enter")

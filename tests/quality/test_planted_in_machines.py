@@ -49,8 +49,8 @@ SENDS_ONE_MORE = (
 TAKES_WHAT_IS_IN_FLIGHT_FOR_LATE = (
     Replacement(
         "member/consumer/requests.py", "send_heartbeat",
-        "turn.fly(Sent(request_id, beat))",
-        "turn.fly(Sent(request_id, beat if turn.member.sent or beat is not Beat.CURRENT else Beat.LATE))",
+        "turn.fly(SentHeartbeat(request_id, beat))",
+        "turn.fly(SentHeartbeat(request_id, beat if turn.member.sent or beat is not Beat.CURRENT else Beat.LATE))",
     ),
 )  # fmt: skip
 
