@@ -77,6 +77,12 @@ def test_groups_that_are_too_large_for_the_broker_are_not_supported() -> None:
     assert all("max.size=2, and this case needs a larger group" in why for why in lacking.values())
 
 
+def test_upgrades_of_groups_that_are_too_large_are_not_supported() -> None:
+    found = played(chosen(["mixed.upgrade.1", "mixed.upgrade.9"]), replace(USUAL, group_consumer_max_size=1))
+    assert {each.ending for each in found} <= {Ending.PASSED, Ending.NOT_SUPPORTED}, [each.why for each in found]
+    assert found[1].why == "the broker has group.consumer.max.size=1, and this case needs a larger group"
+
+
 @pytest.mark.parametrize(
     ("api", "code", "name"),
     [

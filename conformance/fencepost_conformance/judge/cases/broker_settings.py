@@ -24,6 +24,12 @@ _LONGEST_SESSION: Final = "group.max.session.timeout.ms"
 #: Kafka's defaults of these two; a session timeout outside them is what a case tests
 _USUAL_SESSIONS: Final = range(6_000, 1_800_001)
 _SIZES: Final = ("group.max.size", "group.consumer.max.size")
+#: how a broker refuses a member that a group has no room for, and the upgrade of a group that is too large (X-UP-02)
+_TOO_LARGE: Final = {
+    ("join_group", "GROUP_MAX_SIZE_REACHED"),
+    ("consumer_group_heartbeat", "GROUP_MAX_SIZE_REACHED"),
+    ("consumer_group_heartbeat", "GROUP_ID_NOT_FOUND"),
+}
 #: all settings that cases depend on
 NAMES: Final = (CONSUMER_SESSION, POLICY, _SHORTEST_SESSION, _LONGEST_SESSION, *_SIZES)
 
@@ -45,8 +51,8 @@ def not_allowed(
     for name, values in needs.items():
         if (value := settings.get(name)) is not None and value.lower() not in values:
             return f"the broker has {name}={value}; this case needs {' or '.join(values)}"
-    answers = (each.answer for each in exchanges if isinstance(each.answer, Mapping))
-    if any(answer.get("error_code") == "GROUP_MAX_SIZE_REACHED" for answer in answers):
+    errors = {(each.api, each.answer.get("error_code")) for each in exchanges if isinstance(each.answer, Mapping)}
+    if _TOO_LARGE & errors:
         for name in _SIZES:
             if (value := settings.get(name, "")).isdecimal() and int(value) < clients:
                 return f"the broker has {name}={value}, and this case needs a larger group"
