@@ -73,7 +73,8 @@ def _new_generation_after_a_join_phase(step: ClassicGroupStep) -> str:
 
 
 def _generation_is_used_once(step: ClassicGroupStep) -> str:
-    """What remains if the end of a join phase may throw: its generation is used up without a transition (C-ST-27)."""
+    """The rest of the promise if the end of a join phase may throw: its generation is used up, without a transition
+    (C-ST-27)."""
     before, after = step.before, step.after
     if after.generation - before.generation not in (0, 1):
         return f"generation {before.generation} becomes {after.generation}"

@@ -69,7 +69,7 @@ def _given_only_if_free(step: GroupStep) -> str:
 
 
 def _given_by_the_map_of_instances(step: GroupStep) -> str:
-    """What remains if a member may be replaced through an instance id that it had before (M-STATIC-13)."""
+    """The rest of the promise if a member may be replaced through an instance id that it had before (M-STATIC-13)."""
     return _given(step, {*step.before.instances})
 
 

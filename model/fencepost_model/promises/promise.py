@@ -1,4 +1,4 @@
-"""What a promise is."""
+"""The class of a promise."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def every_holder_may_commit(system: ClosedSystem) -> Iterable[Part]:
 
 
 def gives_nothing_away(group: Group, client: Client) -> bool:
-    """Return whether the client is no member of this generation, or no other member is assigned what it owns."""
+    """Return whether the client is not a member of this generation, or no other member is assigned what it owns."""
     if not client.owned or client.generation != group.generation:
         return True
     others = [member for member in group.members if member.member_id != client.member_id]

@@ -164,7 +164,7 @@ def _kind(answer: Any) -> str:
 def _codes_of(played: Played) -> list[Field]:
     """Return where the answers of a case have error codes that are easily left unread: those of the partitions in
     OffsetFetch, and those of heartbeats that leave a consumer group. The number is that of the answer among those of
-    its kind on its connection. The probe of a new topic is no part of the case."""
+    its kind on its connection. The probe of a new topic does not belong to the case."""
     found: list[Field] = []
     asked: Counter[tuple[str, str]] = Counter()
     for each in played.exchanges:

@@ -77,7 +77,7 @@ def read_clients(folder: Path) -> tuple[Client, ...]:
 @dataclass(frozen=True, slots=True)
 class PeerBroker:
     """A broker that a script starts. ``key``: of its row. ``alone``: the cases that end its process; each is played on
-    a process of its own, after the others."""
+    its own process, after the others."""
 
     key: str
     name: str
